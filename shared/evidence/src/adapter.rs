@@ -8,10 +8,12 @@
 mod claude;
 mod codex;
 mod gemini;
+pub(crate) mod hook;
 mod opencode;
 mod saying;
 mod spec;
 
+pub use hook::{HookFile, HookPlace, HookSpec, HookWiring};
 pub(crate) use saying::reports_no_network;
 pub(crate) use spec::LineReader;
 pub use spec::{AgentFiles, AgentSpec};

@@ -91,6 +91,8 @@ pub struct CallRequest<'a> {
     pub tool: Cow<'a, str>,
     /// `D` of what it was called with.
     pub input_digest: Sum,
+    /// `D` of what hooks report of the input, where that differs.
+    pub hook_digest: Option<Sum>,
     /// The speaker that made the call.
     pub speaker: Speaker,
     /// Whether the agent reports finished calls only, and the request was

@@ -244,6 +244,7 @@ impl StreamFold {
         let record = RequestRecord {
             tool,
             input_digest: request.input_digest,
+            hook_digest: request.hook_digest,
             speaker: request.speaker,
             synthesized: request.synthesized,
             source,

@@ -28,13 +28,16 @@ mod event;
 mod file;
 mod flaw;
 mod fold;
+mod hook;
 mod json;
 mod policy;
 mod reader;
 mod shell;
 mod stream;
 
-pub use adapter::{AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec};
+pub use adapter::{
+    AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec, HookFile, HookPlace, HookSpec, HookWiring,
+};
 pub use agent::{AgentTurn, agent_turn};
 pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
@@ -46,6 +49,7 @@ pub use event::{
 pub use file::{FILE_NORMALIZER, FileTurn, file_turn};
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
+pub use hook::{HookFault, HookJournal, HookRow, reconcile};
 pub use policy::TurnPolicies;
 pub use reader::{StreamLog, StreamReader};
 pub use shell::{SHELL_NORMALIZER, ShellTurn, shell_turn};

@@ -40,6 +40,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     stop_reasons_by_exit: &[],
     says_begin: true,
     // A message has blocks.
+    hooks: &super::hook::claude::HOOKS,
     shape: &Shape(&[("message", Shape(&[("content", Shape::FLAT)]))]),
     reader: || Box::new(Claude),
 };
@@ -125,6 +126,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
                     call_id: block.name("id")?,
                     tool: block.name("name")?,
                     input_digest: digest_of(block.get("input")?),
+                    hook_digest: None,
                     speaker: speaker.clone(),
                     synthesized: false,
                 }));
@@ -178,7 +180,13 @@ fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
 fn ended(block: &Object<'_>, speaker: &Speaker, out: Out<'_>) -> Result<(), Flaw> {
     let content = block.get("content")?;
     let end = if block.flag("is_error")? {
-        CallEnd::failed("tool_error", block.excerpt("content")?)
+        let said = block.excerpt("content")?;
+        // Refused by the agent itself: no hook is called.
+        let class = match said.starts_with("<tool_use_error>") {
+            true => "tool_refused",
+            false => "tool_error",
+        };
+        CallEnd::failed(class, said)
     } else {
         CallEnd::Ok
     };

@@ -7,6 +7,7 @@
 //! whole turn, and each change of it is a call. Usage is a running total, an
 //! `error` may be a warning, and a launch that failed prints nothing.
 
+use super::hook::codex::{change_key, command_key};
 use super::saying::reports_limit;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
@@ -17,6 +18,7 @@ use crate::event::{
 use crate::flaw::{Flaw, MAX_OPEN};
 use crate::json::{Object, Shape, digest_of, excerpt};
 use premath_kernel::json::canonical::Sum;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -45,6 +47,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     },
     stop_reasons_by_exit: &[],
     says_begin: true,
+    hooks: &super::hook::codex::HOOKS,
     // A line of an item has it within.
     shape: &Shape(&[("item", Shape::FLAT)]),
     reader: || Box::new(Codex::default()),
@@ -161,13 +164,18 @@ impl Codex {
             "todo_list" => self.plan(id, &item, phase, out),
             "command_execution" => {
                 let input = digest_of(item.get("command")?);
-                self.call(Call::of(id, "command_execution", input), &item, phase, out)
+                let call = Call {
+                    hooked: item.text("command")?.and_then(|text| command_key(&text)),
+                    ..Call::of(id, "command_execution", input)
+                };
+                self.call(call, &item, phase, out)
             }
             "file_change" => {
                 // What is changed may be reported only when it is done.
                 let call = Call {
                     may_end_only: true,
                     input_again: None,
+                    hooked: changes_key(item.get("changes")?),
                     ..Call::of(id, "file_change", digest_of(item.get("changes")?))
                 };
                 self.call(call, &item, phase, out)
@@ -281,6 +289,8 @@ struct Call<'a> {
     id: Cow<'a, str>,
     tool: Cow<'a, str>,
     input: Sum,
+    /// What hooks report of the input.
+    hooked: Option<Sum>,
     /// The input in the end event of the call, if both events carry it.
     input_again: Option<Sum>,
     /// Some versions say only that it is over.
@@ -294,6 +304,7 @@ impl<'a> Call<'a> {
             tool: tool.into(),
             input_again: Some(input),
             input,
+            hooked: None,
             may_end_only: false,
         }
     }
@@ -303,6 +314,7 @@ impl<'a> Call<'a> {
             call_id: Cow::Borrowed(&self.id),
             tool: Cow::Borrowed(&self.tool),
             input_digest: self.input,
+            hook_digest: self.hooked,
             speaker: Speaker::default(),
             synthesized,
         })
@@ -343,6 +355,18 @@ impl<'a> Call<'a> {
             (None, _) => CallEnd::Ok,
         })
     }
+}
+
+/// A file of a change.
+#[derive(Deserialize)]
+struct ChangedFile {
+    path: String,
+}
+
+/// Returns `D` of what hooks report of a change of files.
+fn changes_key(changes: Option<&RawValue>) -> Option<Sum> {
+    let files: Vec<ChangedFile> = serde_json::from_str(changes?.get()).ok()?;
+    Some(change_key(files.iter().map(|file| &*file.path)))
 }
 
 fn message_of(error: &RawValue) -> String {

@@ -47,6 +47,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     },
     stop_reasons_by_exit: &[(53, "turn_limit")],
     says_begin: true,
+    hooks: &super::hook::gemini::HOOKS,
     shape: &Shape::FLAT,
     reader: || Box::new(Gemini::default()),
 };
@@ -104,6 +105,7 @@ impl LineReader for Gemini {
                     call_id,
                     tool,
                     input_digest: digest_of(line.get("parameters")?),
+                    hook_digest: None,
                     speaker: self.speaker(),
                     synthesized: false,
                 }));

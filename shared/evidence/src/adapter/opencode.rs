@@ -45,6 +45,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     // Its first event is that of a step.
     says_begin: false,
     // A part has a state.
+    hooks: &super::hook::opencode::HOOKS,
     shape: &Shape(&[("part", Shape(&[("state", Shape::FLAT)]))]),
     reader: || Box::new(OpenCode::default()),
 };
@@ -140,6 +141,7 @@ impl OpenCode {
             call_id: call_id.clone(),
             tool: part.name("tool")?,
             input_digest: digest_of(state.get("input")?),
+            hook_digest: None,
             speaker: self.speaker(),
             synthesized: true,
         }));

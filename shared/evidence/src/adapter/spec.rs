@@ -1,6 +1,7 @@
 //! What agents differ in.
 
 use super::Out;
+use super::hook::HookSpec;
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape};
 use std::fmt;
@@ -36,6 +37,8 @@ pub struct AgentSpec {
     pub governing_files: &'static [&'static str],
     /// Its files in the user's home.
     pub files: AgentFiles,
+    /// Its hooks.
+    pub hooks: &'static HookSpec,
     /// Why it stopped, for exit codes that alone report it.
     pub(crate) stop_reasons_by_exit: &'static [(i32, &'static str)],
     /// Whether it says that it is up before it does anything.

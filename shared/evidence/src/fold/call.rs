@@ -28,6 +28,8 @@ pub struct RequestRecord {
     pub tool: Arc<str>,
     /// `D` of what it was called with.
     pub input_digest: Sum,
+    /// `D` of what hooks report of the input, where that differs.
+    pub hook_digest: Option<Sum>,
     /// The speaker that made the call.
     pub speaker: Speaker,
     /// Whether it was made up from the result.
@@ -79,6 +81,12 @@ impl CallRecord {
         }
     }
 
+    /// Returns whether it ended well.
+    pub(crate) fn is_ok(&self) -> bool {
+        let result = self.result.as_ref();
+        result.is_some_and(|result| result.end == CallEnd::Ok)
+    }
+
     /// Returns how many bytes it holds, with itself.
     pub(super) fn retained_bytes(&self) -> usize {
         let request = self.request.as_ref();
@@ -100,6 +108,11 @@ impl CallRecord {
 }
 
 impl RequestRecord {
+    /// Returns `D` of what hooks report of the input.
+    pub(crate) fn join_digest(&self) -> Sum {
+        self.hook_digest.unwrap_or(self.input_digest)
+    }
+
     /// Returns how many bytes its names hold.
     pub(super) fn retained_bytes(&self) -> usize {
         let Speaker { caller, round } = &self.speaker;

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A SHA-256 that is kept, and written where a document asks for it: half the
 /// size of its text, and nothing to allocate.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sum([u8; 32]);
 
 impl Sum {

@@ -1,0 +1,117 @@
+//! The hooks of Claude Code.
+
+use super::event::{HookFlaw, call_of, digest_of, name, optional_name};
+use super::spec::{HookFile, HookPlace, HookSpec, HookWiring, Join};
+use super::{HookCall, HookEvent, HookKind, PATIENCE, command, denial_before_tool, input};
+use premath_kernel::policy::turn::ToolClass;
+use serde_json::{Map, Value, json};
+
+/// The hooks of Claude Code.
+pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
+    wiring,
+    // It reads no settings of the worktree: `--setting-sources user`.
+    rivals: &[],
+    read,
+    denial: denial_before_tool,
+    join: Join::Id,
+    unannounced: &[],
+    refused: &["tool_refused"],
+    streams_denied: true,
+    streams_children: true,
+};
+
+const EVENTS: [&str; 7] = [
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreToolUse",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+];
+
+fn wiring(place: &HookPlace<'_>) -> HookWiring {
+    let hooks = EVENTS.map(|event| {
+        let hook = json!({"type": "command", "command": command(place), "timeout": PATIENCE});
+        let group = match event.contains("Tool") {
+            true => json!({"matcher": "*", "hooks": [hook]}),
+            false => json!({"hooks": [hook]}),
+        };
+        (event.to_owned(), json!([group]))
+    });
+    let hooks: Map<String, Value> = hooks.into_iter().collect();
+    // The settings of a repository could disable them otherwise.
+    let settings = json!({"disableAllHooks": false, "hooks": hooks});
+    let file = format!("{}/claude.json", place.folder);
+    HookWiring {
+        arguments: [
+            "--settings",
+            &file,
+            "--setting-sources",
+            "user",
+            "--strict-mcp-config",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        variables: Vec::new(),
+        files: vec![HookFile {
+            name: "claude.json",
+            content: settings.to_string(),
+        }],
+    }
+}
+
+fn read(event: &Map<String, Value>, worktree: &str) -> Result<HookEvent, HookFlaw> {
+    let kind = match &*name(event, "hook_event_name")? {
+        "UserPromptSubmit" => HookKind::Prompt,
+        "PreToolUse" => HookKind::Before,
+        "PostToolUse" => HookKind::After,
+        "PostToolUseFailure" => HookKind::Failed,
+        "SubagentStart" => HookKind::SubagentBegun,
+        "Stop" => HookKind::End,
+        _ => HookKind::Other,
+    };
+    let is_call = matches!(kind, HookKind::Before | HookKind::After | HookKind::Failed);
+    Ok(HookEvent {
+        kind,
+        session: Some(name(event, "session_id")?),
+        caller: optional_name(event, "agent_id")?,
+        parent: None,
+        call: is_call.then(|| call(event, worktree)).transpose()?,
+    })
+}
+
+fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw> {
+    let tool = name(event, "tool_name")?;
+    let with = input(event, "tool_input")?;
+    let folder = optional_name(event, "cwd")?;
+    let folder = folder.as_deref().unwrap_or(worktree);
+    let result = event.get("tool_response").or_else(|| event.get("error"));
+    Ok(HookCall {
+        id: Some(name(event, "tool_use_id")?),
+        call: call_of(class_of(&tool), &tool, with, [folder, worktree]),
+        tool,
+        input: digest_of(with),
+        key: None,
+        result: result.map(digest_of),
+        ends_silently: false,
+        is_input_unknown: false,
+    })
+}
+
+/// Returns what a tool does.
+fn class_of(tool: &str) -> ToolClass {
+    match tool {
+        "Bash" => ToolClass::Shell,
+        "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => ToolClass::Edit,
+        "NotebookRead" | "Read" => ToolClass::Read,
+        "Glob" | "Grep" | "LS" => ToolClass::Search,
+        "WebFetch" => ToolClass::WebFetch,
+        "WebSearch" => ToolClass::WebSearch,
+        "Agent" | "Task" => ToolClass::Subagent,
+        "AskUserQuestion" | "EnterPlanMode" | "ExitPlanMode" | "TaskCreate" | "TaskGet"
+        | "TaskList" | "TaskUpdate" | "TodoWrite" => ToolClass::Plan,
+        tool if tool.starts_with("mcp__") => ToolClass::Mcp,
+        _ => ToolClass::Other,
+    }
+}

@@ -1,0 +1,196 @@
+//! The hooks of Codex.
+//!
+//! Its stream numbers calls by itself, so that a call is found by what it is: a
+//! command by its text, a patch by the files that it changes.
+
+use super::event::{HookFlaw, call_of, digest_of, name, optional_name, text};
+use super::spec::{HookPlace, HookSpec, HookWiring, Join};
+use super::{HookCall, HookEvent, HookKey, HookKind, PATIENCE, command, denial_before_tool, input};
+use premath_kernel::json::canonical::{self, Sum};
+use premath_kernel::policy::turn::command::commands_of;
+use premath_kernel::policy::turn::{CallPath, ToolClass};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// The hooks of Codex.
+pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
+    wiring,
+    rivals: &[".codex/hooks.json", ".codex/config.toml"],
+    read,
+    denial: denial_before_tool,
+    join: Join::Content,
+    unannounced: &["collab.*", "update_plan", "web_search"],
+    refused: &[],
+    streams_denied: false,
+    streams_children: false,
+};
+
+const EVENTS: [&str; 6] = [
+    "PostToolUse",
+    "PreToolUse",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+];
+
+fn wiring(place: &HookPlace<'_>) -> HookWiring {
+    // A value of `-c` is TOML; JSON texts are TOML texts.
+    let hook = format!(
+        "{{type=\"command\",command={},timeout={PATIENCE}}}",
+        Value::from(command(place))
+    );
+    let mut arguments: Vec<String> = [
+        "-c",
+        "features.hooks=true",
+        "--dangerously-bypass-hook-trust",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for event in EVENTS {
+        let matcher = if event.contains("Tool") {
+            "matcher=\".*\","
+        } else {
+            ""
+        };
+        arguments.push("-c".to_owned());
+        arguments.push(format!("hooks.{event}=[{{{matcher}hooks=[{hook}]}}]"));
+    }
+    HookWiring {
+        arguments,
+        ..HookWiring::default()
+    }
+}
+
+fn read(event: &Map<String, Value>, worktree: &str) -> Result<HookEvent, HookFlaw> {
+    let kind = match &*name(event, "hook_event_name")? {
+        "UserPromptSubmit" => HookKind::Prompt,
+        "PreToolUse" => HookKind::Before,
+        "PostToolUse" => HookKind::After,
+        "SubagentStart" => HookKind::SubagentBegun,
+        "Stop" => HookKind::End,
+        _ => HookKind::Other,
+    };
+    let is_call = matches!(kind, HookKind::Before | HookKind::After);
+    Ok(HookEvent {
+        kind,
+        session: Some(name(event, "session_id")?),
+        caller: optional_name(event, "agent_id")?,
+        parent: None,
+        call: is_call.then(|| call(event, worktree)).transpose()?,
+    })
+}
+
+fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw> {
+    let tool = name(event, "tool_name")?;
+    let with = input(event, "tool_input")?;
+    let folder = optional_name(event, "cwd")?;
+    let folder = folder.as_deref().unwrap_or(worktree);
+    let mut call = call_of(class_of(&tool), &tool, with, [folder, worktree]);
+    let said = text(with, "command").unwrap_or_default();
+    let patch = patch_of(&tool, said);
+    let mut key = None;
+    if let Some(patch) = &patch {
+        let paths = paths_of(patch);
+        let path = |path: &&str| CallPath::of(path, folder, worktree);
+        if call.class == ToolClass::Edit {
+            call.paths = paths.iter().map(path).collect();
+        }
+        key = Some(("file_change", patch_key(paths.iter().copied(), folder)));
+    } else if call.class == ToolClass::Shell {
+        key = Some(("command_execution", canonical::sum_ordered(said)));
+    }
+    Ok(HookCall {
+        id: Some(name(event, "tool_use_id")?),
+        // A patch in a shell text has no event at its end.
+        ends_silently: patch.is_some() && call.class == ToolClass::Shell,
+        call,
+        tool,
+        input: digest_of(with),
+        key: key.map(|(tool, input)| HookKey {
+            tool: tool.to_owned(),
+            input,
+        }),
+        result: event.get("tool_response").map(digest_of),
+        is_input_unknown: false,
+    })
+}
+
+fn class_of(tool: &str) -> ToolClass {
+    match tool {
+        "Bash" => ToolClass::Shell,
+        "apply_patch" => ToolClass::Edit,
+        "view_image" => ToolClass::Read,
+        "update_plan" | "get_goal" => ToolClass::Plan,
+        tool if tool.ends_with("spawn_agent") => ToolClass::Subagent,
+        tool if tool.starts_with("mcp__") => ToolClass::Mcp,
+        _ => ToolClass::Other,
+    }
+}
+
+/// Returns the patch that a call applies, by the tool or by a command whose text
+/// is nothing else.
+fn patch_of(tool: &str, said: &str) -> Option<String> {
+    if tool == "apply_patch" {
+        return Some(said.to_owned());
+    }
+    let commands = commands_of(said)?;
+    let is_patch = |name: &str| matches!(name, "apply_patch" | "applypatch");
+    let [.., last] = &*commands else { return None };
+    let is_one = last.program().is_some_and(is_patch);
+    (is_one && said.contains("*** Begin Patch")).then(|| said.to_owned())
+}
+
+/// Returns the files that a patch changes.
+fn paths_of(patch: &str) -> BTreeSet<&str> {
+    let starts = [
+        "*** Add File: ",
+        "*** Delete File: ",
+        "*** Move to: ",
+        "*** Update File: ",
+    ];
+    let path = |line: &'_ str| -> Option<usize> {
+        let found = starts.iter().find(|start| line.starts_with(**start));
+        found.map(|start| start.len())
+    };
+    let lines = patch.lines();
+    lines
+        .filter_map(|line| Some(line[path(line)?..].trim_end()))
+        .collect()
+}
+
+/// Returns `D` of the absolute paths of a patch, sorted.
+fn patch_key<'p>(paths: impl Iterator<Item = &'p str>, folder: &str) -> Sum {
+    let paths = paths.map(|path| absolute(path, folder));
+    canonical::sum_ordered(&paths.collect::<BTreeSet<_>>())
+}
+
+/// Returns a path from the root.
+fn absolute(path: &str, folder: &str) -> String {
+    CallPath::of(path, folder, "/").as_str().to_owned()
+}
+
+/// Returns what identifies a command of the stream: the text that the shell runs.
+pub(in crate::adapter) fn command_key(command: &str) -> Option<Sum> {
+    let [command] = &*commands_of_shell(command)? else {
+        return None;
+    };
+    Some(canonical::sum_ordered(command.as_str()))
+}
+
+/// Returns the text of `sh -c TEXT`.
+fn commands_of_shell(command: &str) -> Option<Vec<String>> {
+    let found = commands_of(command)?;
+    let words = &found.first()?.words;
+    match &**words {
+        [_, option, text] if matches!(&*option.text, "-c" | "-lc") && !text.is_dynamic => {
+            Some(vec![text.text.clone()])
+        }
+        _ => None,
+    }
+}
+
+/// Returns what identifies a change of files of the stream.
+pub(in crate::adapter) fn change_key<'p>(paths: impl Iterator<Item = &'p str>) -> Sum {
+    patch_key(paths, "/")
+}

@@ -1,0 +1,50 @@
+//! The hooks of agents: how they are wired, read and answered.
+//!
+//! A module of this folder describes the hooks of one agent by a [`HookSpec`].
+
+pub(super) mod claude;
+pub(super) mod codex;
+mod event;
+pub(super) mod gemini;
+pub(super) mod opencode;
+mod spec;
+
+pub(crate) use event::{HookCall, HookEvent, HookKey, HookKind};
+pub(crate) use spec::{HookAnswer, Join};
+pub use spec::{HookFile, HookPlace, HookSpec, HookWiring};
+
+use event::HookFlaw;
+use serde_json::{Map, Value, json};
+
+/// The seconds that an agent waits for the hook program.
+const PATIENCE: u64 = 60;
+
+/// Quotes a text for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Returns the command line of the hook program. An agent lets a call run where
+/// the program fails in any way but with exit code 2.
+fn command(place: &HookPlace<'_>) -> String {
+    let (program, socket) = (quoted(place.program), quoted(place.socket));
+    format!("{program} {socket} || exit 2")
+}
+
+/// Returns the answer of Claude Code and Codex that denies a call. Codex lets
+/// the call run where it has any other key.
+fn denial_before_tool(reason: &str) -> Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": reason,
+    }})
+}
+
+/// Reads the input of a call.
+fn input<'e>(event: &'e Map<String, Value>, field: &'static str) -> Result<&'e Value, HookFlaw> {
+    event.get(field).ok_or(HookFlaw::Field {
+        field,
+        expected: "the input of the tool",
+    })
+}

@@ -1,0 +1,369 @@
+//! The fold over the events of an agent's hooks, with what was decided about
+//! each call.
+
+use super::reconcile::HookFault;
+use crate::adapter::Agent;
+use crate::adapter::hook::{HookAnswer, HookCall, HookEvent, HookKey, HookKind};
+use indexmap::IndexMap;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::json::canonical::Sum;
+use premath_kernel::policy::turn::{CallCounts, ToolClass, ToolVerdict, TurnPolicy, decide};
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The most calls that a journal keeps; what comes after them is denied.
+const CALLS_MAX: usize = 10_000;
+
+/// The most events of a turn: a call has two, and some have more.
+const EVENTS_MAX: u64 = 100_000;
+
+/// The most sub-agents whose depth is known.
+const SUBAGENTS_MAX: usize = 1_000;
+
+/// How many faults are kept.
+const FAULTS_MAX: usize = 20;
+
+/// How much of a command a row shows, in bytes.
+const COMMAND_SHOWN: usize = 4_096;
+
+/// One call, as the hooks report it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HookedCall {
+    pub(super) id: Option<Arc<str>>,
+    pub(super) tool: String,
+    pub(super) class: ToolClass,
+    /// The sub-agent that makes it.
+    pub(super) caller: Option<String>,
+    pub(super) input: Sum,
+    pub(super) key: Option<HookKey>,
+    pub(super) is_denied: bool,
+    pub(super) has_ended: bool,
+    /// Whether a sub-agent ran while it was made, so that it may be its.
+    pub(super) is_beside_subagent: bool,
+}
+
+/// One line of a journal's file.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HookRow {
+    /// The number of the event, from 1.
+    pub sequence: u64,
+    /// What the hook was called for.
+    pub kind: &'static str,
+    /// The sub-agent; none for the agent itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
+    /// The agent's id of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The agent's name of the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What the tool does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_class: Option<ToolClass>,
+    /// The beginning of the text that a shell runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<String>,
+    /// The hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// `D` of what the tool is called with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_digest: Option<String>,
+    /// `D` of what the tool gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_digest: Option<String>,
+    /// What was decided, where the call was about to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<ToolVerdict>,
+    /// The fault of the event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// The journal of one turn.
+#[derive(Debug)]
+pub struct HookJournal {
+    agent: Agent,
+    policy: Arc<TurnPolicy>,
+    worktree: String,
+    pub(super) calls: Vec<HookedCall>,
+    by_id: IndexMap<Arc<str>, usize>,
+    counts: CallCounts,
+    /// How deep each sub-agent is nested.
+    depths: BTreeMap<String, u64>,
+    /// The depth of the sub-agents that were started and have not begun.
+    starting: VecDeque<u64>,
+    pub(super) session: Option<String>,
+    pub(super) has_prompt: bool,
+    events: u64,
+    denials: u64,
+    pub(super) faults: Vec<HookFault>,
+    fault_count: u64,
+}
+
+impl HookJournal {
+    /// Begins the journal of a turn; the worktree is as the agent sees it.
+    pub fn new(agent: Agent, policy: Arc<TurnPolicy>, worktree: &str) -> Self {
+        Self {
+            agent,
+            policy,
+            worktree: worktree.to_owned(),
+            calls: Vec::new(),
+            by_id: IndexMap::new(),
+            counts: CallCounts::default(),
+            depths: BTreeMap::new(),
+            starting: VecDeque::new(),
+            session: None,
+            has_prompt: false,
+            events: 0,
+            denials: 0,
+            faults: Vec::new(),
+            fault_count: 0,
+        }
+    }
+
+    /// Takes what a hook sent; returns the row of the journal's file and what
+    /// the hook program prints.
+    pub fn take(&mut self, bytes: &[u8]) -> (HookRow, String) {
+        let spec = self.agent.spec().hooks;
+        self.events += 1;
+        let mut row = HookRow {
+            sequence: self.events,
+            kind: HookKind::Other.as_str(),
+            ..HookRow::default()
+        };
+        if self.events > EVENTS_MAX {
+            let detail = format!("more than {EVENTS_MAX} events in a turn");
+            row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+            let answer = HookAnswer::Deny("The turn has too many events.".to_owned());
+            return (row, spec.print(HookKind::Before, &answer));
+        }
+        let event = match spec.read(bytes, &self.worktree) {
+            Ok(event) => event,
+            Err(flaw) => {
+                let detail = flaw.to_string();
+                row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+                let answer = HookAnswer::Deny("The event cannot be read.".to_owned());
+                return (row, spec.print(HookKind::Before, &answer));
+            }
+        };
+        describe(&mut row, &event);
+        let answer = self.add(&event, &mut row);
+        let print = spec.print(event.kind, &answer);
+        (row, print)
+    }
+
+    fn add(&mut self, event: &HookEvent, row: &mut HookRow) -> HookAnswer {
+        self.see_session(event, row);
+        match (event.kind, &event.call) {
+            (HookKind::Prompt, _) if event.caller.is_none() => self.has_prompt = true,
+            (HookKind::Before, Some(call)) => return self.before(event, call, row),
+            (HookKind::After | HookKind::Failed, Some(call)) => self.after(event.kind, call, row),
+            (HookKind::SubagentBegun, _) => self.begin_subagent(event),
+            _ => {}
+        }
+        HookAnswer::Pass
+    }
+
+    /// Holds the agent itself to one session.
+    fn see_session(&mut self, event: &HookEvent, row: &mut HookRow) {
+        let (None, Some(session)) = (&event.caller, &event.session) else {
+            return;
+        };
+        let known = self.session.get_or_insert_with(|| session.clone());
+        if known != session {
+            let detail = format!("an event of session `{session}`; the agent's is `{known}`");
+            row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+        }
+    }
+
+    fn before(&mut self, event: &HookEvent, call: &HookCall, row: &mut HookRow) -> HookAnswer {
+        let depth = event.caller.as_ref().map(|caller| {
+            let known = self.depths.get(caller).copied();
+            known.unwrap_or(1)
+        });
+        let counts = CallCounts {
+            depth: depth.unwrap_or_default(),
+            ..self.counts
+        };
+        let id = call.id.as_deref().map(Arc::<str>::from);
+        if let Some(id) = &id
+            && self.by_id.contains_key(id)
+        {
+            let detail = format!("the call `{id}` was announced twice");
+            row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+            return HookAnswer::Deny("The call was announced before.".to_owned());
+        }
+        if self.calls.len() >= CALLS_MAX {
+            let detail = format!("more than {CALLS_MAX} calls in a turn");
+            row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+            return HookAnswer::Deny("The turn has too many calls.".to_owned());
+        }
+        let verdict = decide(&self.policy, &call.call, &counts);
+        let is_denied = verdict.is_denial();
+        let is_beside_subagent = self.counts.subagents > 0;
+        if is_denied {
+            self.denials += 1;
+        } else {
+            self.counts.calls += 1;
+            self.counts.open += u64::from(!call.ends_silently);
+            if call.call.class == ToolClass::Subagent {
+                self.counts.subagents += 1;
+                if self.starting.len() < SUBAGENTS_MAX {
+                    self.starting.push_back(counts.depth + 1);
+                }
+            }
+        }
+        let place = self.calls.len();
+        if let Some(id) = &id {
+            self.by_id.insert(id.clone(), place);
+        }
+        self.calls.push(HookedCall {
+            id,
+            tool: call.tool.clone(),
+            class: call.call.class,
+            caller: event.caller.clone(),
+            input: call.input,
+            key: call.key.clone(),
+            is_denied,
+            has_ended: is_denied || call.ends_silently,
+            is_beside_subagent,
+        });
+        let reason = verdict.reason.clone();
+        row.verdict = Some(verdict);
+        match is_denied {
+            true => HookAnswer::Deny(reason),
+            false => HookAnswer::Pass,
+        }
+    }
+
+    fn after(&mut self, kind: HookKind, call: &HookCall, row: &mut HookRow) {
+        let Some(place) = self.place_of(call) else {
+            let detail = format!(
+                "the end of a call of `{}` that was not announced",
+                call.tool
+            );
+            row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+            return;
+        };
+        let known = &mut self.calls[place];
+        if known.is_denied {
+            // Some agents report a call that was denied as one that failed.
+            if kind == HookKind::Failed {
+                return;
+            }
+            let detail = format!("a call of `{}` ran that was denied", known.tool);
+            row.fault = Some(self.fault(FailureClass::DeniedCallRan, detail));
+            return;
+        }
+        let has_changed = !call.is_input_unknown && known.input != call.input;
+        let is_again = std::mem::replace(&mut known.has_ended, true);
+        let (tool, class) = (known.tool.clone(), known.class);
+        if is_again {
+            let detail = format!("a call of `{tool}` ended twice");
+            row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
+            return;
+        }
+        self.counts.open = self.counts.open.saturating_sub(1);
+        if class == ToolClass::Subagent {
+            self.counts.subagents = self.counts.subagents.saturating_sub(1);
+        }
+        if has_changed {
+            let detail = format!("a call of `{tool}` ran with another input than was judged");
+            row.fault = Some(self.fault(FailureClass::HookInputChanged, detail));
+        }
+    }
+
+    /// Returns the place of the call that an end is of. Where hooks have no ids,
+    /// it is the first open one of the same input, else of the same tool.
+    fn place_of(&self, call: &HookCall) -> Option<usize> {
+        if let Some(id) = &call.id {
+            return self.by_id.get(&**id).copied();
+        }
+        let is_open = |known: &&HookedCall| !known.has_ended && known.tool == call.tool;
+        let open = || {
+            let calls = self.calls.iter().enumerate();
+            calls.filter(|(_, known)| is_open(known))
+        };
+        let same = open().find(|(_, known)| known.input == call.input);
+        same.or_else(|| open().next()).map(|(place, _)| place)
+    }
+
+    fn begin_subagent(&mut self, event: &HookEvent) {
+        let started = self.starting.pop_front();
+        let Some(caller) = &event.caller else { return };
+        let parent = event.parent.as_ref().and_then(|one| self.depths.get(one));
+        let depth = match (&event.parent, started) {
+            (Some(_), _) => parent.copied().unwrap_or_default() + 1,
+            (None, Some(depth)) => depth,
+            (None, None) => 1,
+        };
+        if self.depths.len() < SUBAGENTS_MAX {
+            self.depths.insert(caller.clone(), depth);
+        }
+    }
+
+    /// Notes a fault of the channel; returns its detail.
+    pub fn fault(&mut self, class: FailureClass, detail: String) -> String {
+        self.fault_count += 1;
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(HookFault {
+                class,
+                detail: detail.clone(),
+            });
+        }
+        detail
+    }
+
+    /// Returns the agent.
+    pub const fn agent(&self) -> Agent {
+        self.agent
+    }
+
+    /// Returns how many calls were denied.
+    pub const fn denials(&self) -> u64 {
+        self.denials
+    }
+
+    /// Returns how many events there were.
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Returns how many calls were announced.
+    pub fn call_count(&self) -> u64 {
+        self.calls.len() as u64
+    }
+
+    /// Returns how many faults there were.
+    pub const fn fault_count(&self) -> u64 {
+        self.fault_count
+    }
+}
+
+/// Puts what an event reports into its row.
+fn describe(row: &mut HookRow, event: &HookEvent) {
+    row.kind = event.kind.as_str();
+    row.caller.clone_from(&event.caller);
+    let Some(call) = &event.call else { return };
+    row.call_id.clone_from(&call.id);
+    row.tool = Some(call.tool.clone());
+    row.input_digest = Some(call.input.digest());
+    row.result_digest = call.result.map(|result| result.digest());
+    if event.kind == HookKind::Before {
+        row.tool_class = Some(call.call.class);
+        row.command = call.call.command.as_deref().map(|command| {
+            let end = command.floor_char_boundary(COMMAND_SHOWN);
+            command[..end].to_owned()
+        });
+        let paths = call.call.paths.iter().take(16);
+        row.paths = paths.map(|path| path.as_str().to_owned()).collect();
+        row.hosts = call.call.hosts.iter().take(16).cloned().collect();
+    }
+}

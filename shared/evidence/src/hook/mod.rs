@@ -1,0 +1,12 @@
+//! What an agent's hooks report: the second channel beside its event stream
+//! (`tool-gate.md` 1).
+//!
+//! An agent calls a hook program before and after each tool call. What that
+//! sends is read into one model, as the lines of streams are. [`HookJournal`] is
+//! the fold over it; [`reconcile`] compares it with the stream.
+
+mod journal;
+mod reconcile;
+
+pub use journal::{HookJournal, HookRow};
+pub use reconcile::{HookFault, reconcile};
