@@ -95,6 +95,7 @@ fn build() -> Binaries {
         .args(["-p", "harness-coordinator"])
         .args(["-p", "harness-worker"])
         .args(["-p", "premath-cli"])
+        .args(["-p", "premath-hook"])
         .args(["--message-format", "json-render-diagnostics"])
         .arg("--target-dir")
         .arg(&build.target)

@@ -7,6 +7,7 @@ mod boundary;
 pub mod cause;
 mod environment;
 pub mod gate;
+mod hooks;
 pub mod interrupt;
 pub mod lane;
 pub mod log;

@@ -253,8 +253,9 @@ fn works_in(
     }
     let scripts = Scripts::of_folder(&folder).unwrap();
     let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
-    let home = scratch.folder().join("home");
-    let profile = Profile::set_up(installed, &home, &server.url());
+    // Gemini CLI reads its hooks from no folder below one that others may write to.
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let profile = Profile::set_up(installed, home.path(), &server.url());
     let run = batch(&scratch, installed, &profile).args(["--sandbox", mode]);
     let run = prepared(run, &scratch);
     if mode != "landlock" {

@@ -90,6 +90,7 @@ impl Gate {
             stdout: witness::stream(&exit.stdout, &stdout),
             stderr: witness::stream(&exit.stderr, &stderr),
             agent: None,
+            hooks: None,
             network: None,
         };
         let folder = &self.settings.roots.witnesses;

@@ -21,7 +21,7 @@ pub use resolver::{Resolve, Resolving, SystemResolver};
 use premath_kernel::policy::network::{
     NetworkFacts, NetworkLedger, NetworkPhase, NetworkPolicy, Target,
 };
-use socket::Socket;
+pub(crate) use socket::Socket;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// A socket that was made; dropping it removes the file.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     path: PathBuf,
     /// Device and inode: another file at the path is not ours.
     identity: (u64, u64),
@@ -17,7 +17,7 @@ pub(super) struct Socket {
 
 impl Socket {
     /// Makes a socket in a private folder.
-    pub(super) fn bind(path: PathBuf) -> Result<(Self, UnixListener), ProxyError> {
+    pub(crate) fn bind(path: PathBuf) -> Result<(Self, UnixListener), ProxyError> {
         let folder = path.parent().unwrap_or_else(|| Path::new("."));
         must_be_private(folder)?;
         let bound = bind(&path);

@@ -2,6 +2,7 @@
 //! (`agents.md`).
 
 use super::bounds::BoundsTable;
+use super::hooks::HookMode;
 use super::keys::AgentKeys;
 use super::{LoopFlags, SettingsError, variable_of};
 use premath_evidence::{AGENT_NORMALIZER, Agent, FILE_NORMALIZER, SHELL_NORMALIZER};
@@ -125,6 +126,8 @@ pub(super) struct AgentTable {
     /// The agents that the lanes take in turn.
     pub(super) agents: Vec<Agent>,
     pub(super) adapter: Option<Adapter>,
+    /// Whether hooks are wired in.
+    pub(super) hooks: Option<HookMode>,
     /// Command lines in place of the ready ones.
     pub(super) commands: BTreeMap<Agent, String>,
 }
@@ -135,6 +138,7 @@ impl AgentTable {
         Self {
             agents: keys.r#use.map_or_else(Vec::new, |names| names.0),
             adapter: keys.adapter.map(|word| word.0),
+            hooks: keys.hooks.map(|word| word.0),
             commands,
         }
     }

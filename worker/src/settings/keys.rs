@@ -7,6 +7,7 @@
 //! is not commented out there.
 
 use super::Adapter;
+use super::hooks::HookMode;
 use super::protect::SensitiveRule;
 use super::values::{
     AgentNames, Bytes, Count, Dollars, Hosts, Natural, Period, PortList, Wait, Whole, Word, Words,
@@ -200,6 +201,10 @@ keys! {
         /// Whether a `usage_limit:` line on a command's stderr parks the provider: "ignore"
         /// or "park". Any program in a step can print such a line.
         limit_lines: Word<LimitLines> = [r#""ignore""#];
+        /// Whether the turn policy is asked before each tool call of an agent: "on" or
+        /// "off". Default: on where the command begins with the agent's program and ends
+        /// with `< "$PREMATH_PROMPT_FILE"`, and off in containers.
+        hooks: Word<HookMode> = [r#""off""#];
         /// The source of evidence for a work command that is not an agent: "shell" (its exit
         /// status) or "evidence-file" (the file PREMATH_EVIDENCE_PATH that it writes, in the
         /// format of `premath harness-join-check`).

@@ -9,6 +9,7 @@ mod file;
 mod flags;
 mod gate;
 mod governance;
+mod hooks;
 mod instruction;
 mod keys;
 mod landing;
@@ -45,6 +46,7 @@ pub(crate) use verify::tracked_at;
 pub(crate) use world::{WorldSettings, worlds_root};
 
 pub use crate::environment::EnvironmentRules;
+use premath_evidence::Agent;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
@@ -60,6 +62,7 @@ use premath_worktree::signing::Signer;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The commands of the hooks, as a shell reads them.
@@ -162,7 +165,9 @@ pub struct Settings {
     /// The retry policy.
     pub retry: RetryPolicy,
     /// The turn policy.
-    pub turn: TurnPolicy,
+    pub turn: Arc<TurnPolicy>,
+    /// Whether hooks are wired into agents.
+    pub hooks_of_agents: bool,
     /// How long the policy's backoff classes wait.
     pub backoff: BackoffTable,
     /// The variables that commands inherit.
@@ -260,6 +265,7 @@ impl Settings {
             "selection": format!("{:?}", self.selection),
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),
+            "hooks": self.hooks_of_agents,
             "turnPolicy": self.turn.policy_digest(),
             "promptTemplate": self.prompt_template,
             "landing": {
@@ -272,6 +278,11 @@ impl Settings {
             "governance": self.governance,
             "worlds": self.worlds,
         }))
+    }
+
+    /// Returns whether the hooks of an agent are wired into a command.
+    pub(crate) fn hooked(&self, agent: Agent, command: &str) -> bool {
+        self.hooks_of_agents && agent.spec().is_wireable(command)
     }
 
     /// Leaves a person's own checkout on its branch: if the main worktree is a

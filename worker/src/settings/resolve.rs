@@ -5,8 +5,8 @@ use super::keys::{OnFailure, OnNoChange};
 use super::landing::landing_of;
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
-    Settings, SettingsError, Setup, Workforce, agent, governance, instruction, policy, program,
-    protect, roots_of, split, variable_of,
+    Settings, SettingsError, Setup, Workforce, agent, governance, hooks, instruction, policy,
+    program, protect, roots_of, split, variable_of,
 };
 use crate::environment;
 use premath_kernel::authority::MutationMode;
@@ -15,10 +15,12 @@ use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
+use premath_kernel::policy::turn::TurnPolicy;
 use premath_memory::roots::MemoryRoots;
 use premath_platform::machine::total_memory;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 impl Settings {
@@ -36,11 +38,13 @@ impl Settings {
         let provided = file.verify.provided(&file.places, root)?;
         let work = sources.workforce()?;
         let hooks = sources.hooks()?;
+        let hooks_of_agents = hooks::are_on(file.agent.hooks, &work, &sandbox)?;
         let lease_ttl = sources.lease_ttl()?;
         let mode = sources.mode(&hooks, &work)?;
         let transport = sources.transport()?;
         let retry = policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?;
-        let turn = policy::policy_in(root, file.batch.turn_policy.as_deref(), &file.places)?;
+        let turn =
+            policy::policy_in::<TurnPolicy>(root, file.batch.turn_policy.as_deref(), &file.places)?;
         let prompt_template = sources.prompt_template()?;
         let governance = governance::profile(&file.governance, root)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
@@ -66,7 +70,8 @@ impl Settings {
             refuse_no_change: file.batch.on_no_change == Some(OnNoChange::Refuse),
             limits: file.limits.clone(),
             retry,
-            turn,
+            hooks_of_agents,
+            turn: Arc::new(turn),
             backoff: sources.backoff(),
             environment: file.environment.clone(),
             prompt_template,

@@ -53,6 +53,7 @@ pub fn hidden_mode() -> Option<ExitCode> {
     let mode = std::env::args_os().nth(1)?;
     match mode.to_str()? {
         MODE => Some(process::main()),
+        premath_hook::MODE => Some(premath_hook::main(std::env::args_os().skip(2))),
         mode => confine::namespaces::main(mode),
     }
 }

@@ -1,7 +1,7 @@
 //! What agents differ in.
 
 use super::Out;
-use super::hook::HookSpec;
+use super::hook::{self, HookSpec};
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape};
 use std::fmt;
@@ -70,7 +70,28 @@ pub struct AgentFiles {
     pub account_claims: &'static [&'static str],
 }
 
+/// What the command of an agent ends with.
+const PROMPT: &str = "< \"$PREMATH_PROMPT_FILE\"";
+
 impl AgentSpec {
+    /// Returns whether hooks can be wired into a command: it begins with the
+    /// agent's program, and ends with its prompt.
+    pub fn is_wireable(&self, command: &str) -> bool {
+        let first = command.split_whitespace().next();
+        first == Some(self.program) && command.trim_end().ends_with(PROMPT)
+    }
+
+    /// Adds arguments before the prompt of a command.
+    pub fn with_arguments(&self, command: &str, arguments: &[String]) -> String {
+        let Some(start) = command.trim_end().strip_suffix(PROMPT) else {
+            return command.to_owned();
+        };
+        let quoted = arguments
+            .iter()
+            .map(|argument| hook::quoted(argument) + " ");
+        format!("{start}{}{PROMPT}", quoted.collect::<String>())
+    }
+
     /// Returns the command that installs the agent.
     pub fn install_command(&self) -> String {
         format!("npm install -g {}", self.package)
@@ -98,5 +119,30 @@ pub(crate) trait LineReader: fmt::Debug + Send {
     /// Returns how many bytes the reader holds.
     fn retained_bytes(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Agent;
+
+    #[test]
+    fn arguments_are_added_before_the_prompt() {
+        let spec = Agent::Codex.spec();
+        let command = "codex exec - < \"$PREMATH_PROMPT_FILE\"";
+        assert!(spec.is_wireable(command));
+        assert!(!Agent::Claude.spec().is_wireable(command));
+        assert!(!spec.is_wireable("codex exec \"$(cat x)\""));
+        assert_eq!(
+            spec.with_arguments(command, &["-c".to_owned(), "a='b'".to_owned()]),
+            "codex exec - '-c' 'a='\\''b'\\''' < \"$PREMATH_PROMPT_FILE\""
+        );
+    }
+
+    #[test]
+    fn the_ready_command_lines_are_wireable() {
+        for agent in Agent::ALL {
+            assert!(agent.spec().is_wireable(agent.spec().command_line));
+        }
     }
 }

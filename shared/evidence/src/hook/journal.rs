@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::Sum;
 use premath_kernel::policy::turn::{CallCounts, ToolClass, ToolVerdict, TurnPolicy, decide};
+use premath_kernel::record::witness::{DeniedCall, HookFacts};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ const SUBAGENTS_MAX: usize = 1_000;
 
 /// How many faults are kept.
 const FAULTS_MAX: usize = 20;
+
+/// How many denied calls are named.
+const DENIED_MAX: usize = 20;
 
 /// How much of a command a row shows, in bytes.
 const COMMAND_SHOWN: usize = 4_096;
@@ -103,8 +107,9 @@ pub struct HookJournal {
     pub(super) has_prompt: bool,
     events: u64,
     denials: u64,
+    /// The first calls that were denied.
+    denied: Vec<DeniedCall>,
     pub(super) faults: Vec<HookFault>,
-    fault_count: u64,
 }
 
 impl HookJournal {
@@ -123,8 +128,8 @@ impl HookJournal {
             has_prompt: false,
             events: 0,
             denials: 0,
+            denied: Vec::new(),
             faults: Vec::new(),
-            fault_count: 0,
         }
     }
 
@@ -210,6 +215,12 @@ impl HookJournal {
         let is_beside_subagent = self.counts.subagents > 0;
         if is_denied {
             self.denials += 1;
+            if self.denied.len() < DENIED_MAX {
+                self.denied.push(DeniedCall {
+                    tool: call.tool.clone(),
+                    rule_id: verdict.rule_id.clone(),
+                });
+            }
         } else {
             self.counts.calls += 1;
             self.counts.open += u64::from(!call.ends_silently);
@@ -311,7 +322,6 @@ impl HookJournal {
 
     /// Notes a fault of the channel; returns its detail.
     pub fn fault(&mut self, class: FailureClass, detail: String) -> String {
-        self.fault_count += 1;
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(HookFault {
                 class,
@@ -321,29 +331,25 @@ impl HookJournal {
         detail
     }
 
-    /// Returns the agent.
-    pub const fn agent(&self) -> Agent {
-        self.agent
-    }
-
     /// Returns how many calls were denied.
     pub const fn denials(&self) -> u64 {
         self.denials
     }
 
-    /// Returns how many events there were.
-    pub const fn events(&self) -> u64 {
-        self.events
-    }
-
-    /// Returns how many calls were announced.
-    pub fn call_count(&self) -> u64 {
-        self.calls.len() as u64
-    }
-
-    /// Returns how many faults there were.
-    pub const fn fault_count(&self) -> u64 {
-        self.fault_count
+    /// Returns what was reported, as a witness has it, with the faults of the
+    /// turn and the journal's file.
+    pub fn facts(&self, faults: &[HookFault], path: String, sha256: String) -> HookFacts {
+        let shown = |fault: &HookFault| format!("{}: {}", fault.class.as_str(), fault.detail);
+        HookFacts {
+            turn_policy_digest: self.policy.policy_digest().to_owned(),
+            events: self.events,
+            calls: self.calls.len() as u64,
+            denials: self.denials,
+            denied: self.denied.clone(),
+            faults: faults.iter().map(shown).collect(),
+            journal_path: path,
+            journal_sha256: sha256,
+        }
     }
 }
 

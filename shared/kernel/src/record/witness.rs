@@ -115,9 +115,44 @@ pub struct CommandFacts {
     /// What its event stream was, where it is an agent that prints one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentFacts>,
+    /// What its hooks reported, where it is an agent that they were wired into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HookFacts>,
     /// What it reached and was refused, where a proxy was between.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkFacts>,
+}
+
+/// What an agent's hooks reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookFacts {
+    /// The digest of the turn policy that decided about its calls.
+    pub turn_policy_digest: String,
+    /// How many events there were.
+    pub events: u64,
+    /// How many tool calls were announced.
+    pub calls: u64,
+    /// How many of them were denied.
+    pub denials: u64,
+    /// The first calls that were denied.
+    pub denied: Vec<DeniedCall>,
+    /// The first faults of the hooks, and differences from the event stream.
+    pub faults: Vec<String>,
+    /// The file with every event.
+    pub journal_path: String,
+    /// The SHA-256 of that file before it was compressed.
+    pub journal_sha256: String,
+}
+
+/// A tool call that the turn policy denied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeniedCall {
+    /// The agent's name of the tool.
+    pub tool: String,
+    /// The rule or the limit that denied it.
+    pub rule_id: String,
 }
 
 /// What an agent's event stream was.

@@ -1,5 +1,6 @@
 //! A command that is over: its classes, its witness, its call in the evidence.
 
+use super::hooked::HookedTurn;
 use super::watch::Watched;
 use super::{CommandError, CommandOwner, Cut, Phase, Ran};
 use crate::lane::Lane;
@@ -35,6 +36,8 @@ pub(super) struct FinishedCommand<'a> {
     pub(super) stdout: PathBuf,
     pub(super) stderr: PathBuf,
     pub(super) network: Option<NetworkFacts>,
+    /// What the agent's hooks reported.
+    pub(super) hooks: Option<HookedTurn>,
 }
 
 impl FinishedCommand<'_> {
@@ -74,6 +77,7 @@ impl FinishedCommand<'_> {
             stdout: witness::stream(&exit.stdout, &self.stdout),
             stderr: witness::stream(&exit.stderr, &self.stderr),
             agent: self.watched.stream.as_ref().map(FoldedStream::facts),
+            hooks: self.hooks.as_ref().map(HookedTurn::facts),
             network: self.network.clone(),
         }
     }
@@ -101,6 +105,9 @@ impl FinishedCommand<'_> {
 impl Lane {
     /// Names the classes of a command's end and writes its witness.
     pub(super) fn witnessed(&self, mut finished: FinishedCommand<'_>) -> Result<Ran, CommandError> {
+        if let (Some(hooks), Some(stream)) = (&mut finished.hooks, &finished.watched.stream) {
+            hooks.reconcile(stream);
+        }
         let classes = self.classes(&finished);
         // The whole stream is kept; its digest is over the bytes that came.
         if finished.watched.stream.is_some() {
@@ -179,7 +186,14 @@ impl Lane {
             stream,
             timeout: finished.watched.timeout,
         };
-        end.classes(words)
+        let mut classes = end.classes(words);
+        let hooks = finished.hooks.iter().flat_map(HookedTurn::classes);
+        for class in hooks.map(FailureClass::as_str) {
+            if !classes.iter().any(|known| known == class) {
+                classes.push(class.to_owned());
+            }
+        }
+        classes
     }
 
     fn knows(&self, word: &str) -> bool {

@@ -2,6 +2,7 @@
 //! witnessed (`contracts.md` 7, `agents.md`).
 
 mod finished;
+mod hooked;
 mod phase;
 mod watch;
 
@@ -16,6 +17,7 @@ use crate::interrupt::LOOK;
 use crate::supervisor::{CommandSpec, Exit, SupervisorError, shell};
 use crate::witness;
 use finished::FinishedCommand;
+use hooked::HookedTurn;
 use premath_evidence::{Agent, FoldedStream, ShellCall};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::{IssueId, StepId};
@@ -115,7 +117,7 @@ pub(crate) struct Task<'a> {
 
 impl CommandOwner<'_> {
     /// Returns the agent whose event stream a phase's command prints.
-    fn agent(&self, phase: Phase) -> Option<Agent> {
+    pub(in crate::lane) fn agent(&self, phase: Phase) -> Option<Agent> {
         self.task(phase).and_then(|task| task.agent)
     }
 
@@ -148,7 +150,7 @@ impl Lane {
             _ => Budget::default(),
         };
         let mut spec = self.spec(phase, command, owner, &budget);
-        let confined = self.confine(phase, command, owner, &mut spec)?;
+        let mut confined = self.confine(phase, command, owner, &mut spec)?;
         let sandbox_ref = confined.reference.clone();
         self.touch_checkout(phase, &before.head)?;
         if !phase.is_verification() || !self.is_worktree_ours() {
@@ -177,6 +179,7 @@ impl Lane {
         let started_at = clock::now().wall;
         let exit = self.supervise(spec, files, &mut watch)?;
         let finished_at = clock::now().wall;
+        let hooks = confined.take_hooks().map(HookedTurn::end).transpose()?;
         let network = confined.end();
         self.unlink_git_folder(phase)?;
         let watched = watch.end(&exit)?;
@@ -195,6 +198,7 @@ impl Lane {
             stdout,
             stderr,
             network,
+            hooks,
         };
         self.witnessed(finished)
     }

@@ -1,5 +1,6 @@
 //! What keeps a command from being confined.
 
+use crate::hooks::HookServerError;
 use crate::proxy::ProxyError;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::sandbox::SandboxUnavailable;
@@ -15,6 +16,8 @@ pub(crate) enum ConfineError {
     Scratch(#[source] std::io::Error),
     #[error("cannot start the proxy of the command")]
     Proxy(#[from] ProxyError),
+    #[error("cannot start the hooks of the agent")]
+    Hooks(#[from] HookServerError),
     #[error(transparent)]
     Tree(#[from] TreeError),
     #[error(transparent)]
@@ -25,7 +28,7 @@ impl ConfineError {
     pub(in crate::lane) fn class(&self) -> FailureClass {
         match self {
             Self::Unavailable(error) => error.class(),
-            Self::Scratch(_) | Self::Proxy(_) => FailureClass::SandboxUnavailable,
+            Self::Scratch(_) | Self::Proxy(_) | Self::Hooks(_) => FailureClass::SandboxUnavailable,
             Self::Tree(error) => error.class(),
             Self::Store(error) => error.class(),
         }

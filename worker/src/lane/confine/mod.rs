@@ -6,11 +6,13 @@
 
 mod error;
 mod filter;
+mod hooks;
 mod profile;
 mod view;
 
 pub(super) use error::ConfineError;
 pub(super) use filter::FilterConfinement;
+pub(crate) use hooks::CommandHooks;
 use view::CommandPlace;
 
 use super::Lane;
@@ -74,6 +76,7 @@ pub(super) struct Confined {
     agent: AgentState,
     home: Option<PrivateHome>,
     proxy: Option<Proxy>,
+    hooks: Option<CommandHooks>,
     changes: Option<Changes>,
     /// Last, for the others are in it.
     scratch: Option<Scratch>,
@@ -120,6 +123,11 @@ impl Drop for Changes {
 }
 
 impl Confined {
+    /// Takes the hooks, which end before everything else of the command.
+    pub(super) const fn take_hooks(&mut self) -> Option<CommandHooks> {
+        self.hooks.take()
+    }
+
     /// Takes back what an agent renewed, and returns what the command did with
     /// the network, where a proxy counted it.
     pub(super) fn end(mut self) -> Option<NetworkFacts> {
@@ -213,10 +221,21 @@ impl Lane {
         spec: &mut CommandSpec,
     ) -> Result<Confined, ConfineError> {
         let confinement = &self.confinement;
-        if phase == Phase::Push || confinement.mode == SandboxMode::None {
+        let hooked = self.hooked(phase, command, owner);
+        let is_free = phase == Phase::Push || confinement.mode == SandboxMode::None;
+        if is_free && hooked.is_none() {
             return Ok(Confined::default());
         }
         let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
+        let hooks = hooked.map(|agent| self.start_hooks(agent, owner, &scratch, spec));
+        let hooks = hooks.transpose()?;
+        if is_free {
+            return Ok(Confined {
+                hooks,
+                scratch: Some(scratch),
+                ..Confined::default()
+            });
+        }
         let home = PrivateHome::make(scratch.path()).map_err(ConfineError::Scratch)?;
         let mut agent = AgentState::default();
         if phase == Phase::Work {
@@ -247,10 +266,14 @@ impl Lane {
             (proxy, place.network) = connect(policy, network_phase, &home)?;
             place.stack = stack;
             self.see(phase, &home, place, spec)?;
+            if let (Some(hooks), Some(view)) = (&hooks, &mut spec.view) {
+                view.places.extend(hooks.entries());
+            }
         } else {
             home.link_caches(&confinement.host.caches)
                 .map_err(ConfineError::Scratch)?;
-            self.open_by_landlock(phase, &home, spec);
+            let hooks = hooks.as_ref().map(CommandHooks::readable);
+            self.open_by_landlock(phase, &home, hooks.unwrap_or_default(), spec);
         }
         for (name, value) in &confinement.host.variables {
             set(spec, name, value);
@@ -266,13 +289,20 @@ impl Lane {
             agent,
             home: Some(home),
             proxy,
+            hooks,
             changes,
             scratch: Some(scratch),
         })
     }
 
     /// Opens what a command may write, where nothing is mounted.
-    fn open_by_landlock(&self, phase: Phase, home: &PrivateHome, spec: &mut CommandSpec) {
+    fn open_by_landlock(
+        &self,
+        phase: Phase,
+        home: &PrivateHome,
+        hooks: Vec<PathBuf>,
+        spec: &mut CommandSpec,
+    ) {
         let open = self.confinement.open_home.as_deref();
         set_home(spec, open, &home.home(), &home.temporary());
         let mut writable = vec![self.folder_of(phase).to_path_buf()];
@@ -288,6 +318,7 @@ impl Lane {
         let mut readable: Vec<PathBuf> = host.read.keys().cloned().collect();
         readable.extend(host.caches.iter().map(|cache| cache.folder.clone()));
         readable.extend(SYSTEM.map(PathBuf::from));
+        readable.extend(hooks);
         if let Some(git) = self.git_of(phase) {
             readable.extend(git.objects.iter().cloned());
             readable.extend(git.lfs.clone());

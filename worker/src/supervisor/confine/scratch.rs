@@ -31,7 +31,30 @@ impl Scratch {
     ///
     /// What the system says.
     pub(crate) fn make() -> io::Result<Self> {
-        let above = fs::canonicalize(std::env::temp_dir())?;
+        Self::make_in(&fs::canonicalize(std::env::temp_dir())?)
+    }
+
+    /// Makes a fresh folder below folders that no other user may write to, where
+    /// the user has such: some programs read settings from no other.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(crate) fn make_apart() -> io::Result<Self> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = home.filter(|home| home.is_absolute() && home.is_dir());
+        let Some(home) = home else {
+            return Self::make();
+        };
+        let above = home.join(".cache/premath");
+        match fs::create_dir_all(&above) {
+            Ok(()) => Self::make_in(&above),
+            // A home that cannot be written.
+            Err(_) => Self::make(),
+        }
+    }
+
+    fn make_in(above: &Path) -> io::Result<Self> {
         let process = std::process::id();
         for _ in 0..TRIES {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -20,15 +20,16 @@ use serde_json::{Map, Value, json};
 const PATIENCE: u64 = 60;
 
 /// Quotes a text for a shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Returns the command line of the hook program. An agent lets a call run where
 /// the program fails in any way but with exit code 2.
 fn command(place: &HookPlace<'_>) -> String {
-    let (program, socket) = (quoted(place.program), quoted(place.socket));
-    format!("{program} {socket} || exit 2")
+    let words = [Some(place.program), place.mode, Some(place.socket)];
+    let words = words.into_iter().flatten().map(quoted);
+    words.collect::<Vec<_>>().join(" ") + " || exit 2"
 }
 
 /// Returns the answer of Claude Code and Codex that denies a call. Codex lets

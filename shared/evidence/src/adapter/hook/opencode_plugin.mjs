@@ -1,10 +1,18 @@
 // Sends every tool call of OpenCode to the lane's socket before it runs, and does
 // not let it run without an answer that allows it.
+import fs from "node:fs"
 import net from "node:net"
 
 const SOCKET = "PREMATH_SOCKET"
 const PATIENCE = 50_000
 const ANSWER_MAX = 1 << 20
+
+// The place is a Unix socket, or a file with a port and a token.
+function placeOf(path) {
+  if (!fs.statSync(path).isFile()) return { address: { path }, token: Buffer.alloc(0) }
+  const [port, token] = fs.readFileSync(path, "utf8").trim().split(" ")
+  return { address: { host: "127.0.0.1", port: Number(port) }, token: Buffer.from(token) }
+}
 
 // One connection an event: four bytes of length, then the bytes, both ways.
 function send(event) {
@@ -13,9 +21,10 @@ function send(event) {
     const head = Buffer.alloc(4)
     head.writeUInt32BE(body.length)
     let answer = Buffer.alloc(0)
-    const socket = net.createConnection(SOCKET)
+    const place = placeOf(SOCKET)
+    const socket = net.createConnection(place.address)
     const timer = setTimeout(() => socket.destroy(new Error("no answer")), PATIENCE)
-    socket.on("connect", () => socket.write(Buffer.concat([head, body])))
+    socket.on("connect", () => socket.write(Buffer.concat([place.token, head, body])))
     socket.on("data", (part) => {
       answer = Buffer.concat([answer, part])
       if (answer.length > ANSWER_MAX) socket.destroy(new Error("too long"))

@@ -8,6 +8,8 @@ use serde_json::Value;
 pub struct HookPlace<'a> {
     /// The hook program, absolute.
     pub program: &'a str,
+    /// Its first argument, where it is another binary.
+    pub mode: Option<&'a str>,
     /// The lane's socket, absolute.
     pub socket: &'a str,
     /// The folder that the files of the wiring are put into, absolute.

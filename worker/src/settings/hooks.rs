@@ -1,0 +1,67 @@
+//! Whether the tool calls of agents are checked before they run.
+
+use super::{Sandbox, SettingsError, Workforce};
+use premath_kernel::policy::sandbox::SandboxMode;
+use std::str::FromStr;
+
+/// The `hooks` under `[agent]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HookMode {
+    /// Every call is checked before it runs; an agent that cannot be wired is
+    /// refused.
+    On,
+    /// Calls are judged when the agent is done.
+    Off,
+}
+
+impl FromStr for HookMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            other => Err(format!("invalid value `{other}`: expected `on` or `off`")),
+        }
+    }
+}
+
+/// Returns whether hooks are wired into agents that they can be wired into. Where
+/// nothing is set they are, but for images, which may lack what the hook program
+/// needs.
+///
+/// # Errors
+///
+/// They are demanded, and cannot be wired.
+pub(super) fn are_on(
+    mode: Option<HookMode>,
+    work: &Workforce,
+    sandbox: &Sandbox,
+) -> Result<bool, SettingsError> {
+    let is_container = sandbox.choice.mode == SandboxMode::Container;
+    let refused = |detail: String| SettingsError::Value {
+        name: "hooks under [agent]",
+        detail,
+    };
+    match mode {
+        Some(HookMode::Off) => return Ok(false),
+        None => return Ok(!is_container),
+        Some(HookMode::On) if is_container => {
+            let detail = "an image may lack what the hook program needs; expected `off` with the \
+                          sandbox mode `container`";
+            return Err(refused(detail.to_owned()));
+        }
+        Some(HookMode::On) => {}
+    }
+    for work in work.all() {
+        let wireable = |agent: premath_evidence::Agent| agent.spec().is_wireable(&work.command);
+        if !work.adapter.agent().is_some_and(wireable) {
+            return Err(refused(format!(
+                "hooks cannot be added to `{}`: expected the program of an agent first, and `< \
+                 \"$PREMATH_PROMPT_FILE\"` at the end",
+                work.command
+            )));
+        }
+    }
+    Ok(true)
+}
