@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The kind of a turn policy artifact.
-const POLICY_KIND: &str = "premath.harness.turn_policy.v1";
+pub const POLICY_KIND: &str = "premath.harness.turn_policy.v1";
 
 /// Where a repository keeps a policy of its own, from its root.
 pub const POLICY_PLACE: &str = "policies/control/harness-turn-policy-v1.json";

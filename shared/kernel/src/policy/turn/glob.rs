@@ -1,77 +1,96 @@
-//! Patterns with `*`; `\*` is the letter itself.
+//! Patterns: `*` is any text, `|` is between alternatives, and a letter after
+//! `\` is itself.
 
 /// Returns whether a text matches a pattern in which `*` is any text.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    matches_until(pattern.as_bytes(), text.as_bytes(), |_| true)
+    alternatives(pattern).any(|one| is_text(one, text))
 }
 
-/// Returns whether a path matches a pattern in which `*` is any text without a
-/// slash, and `**` is any text. An absolute path is matched only by a pattern
-/// that begins with a slash or with `**/`.
+/// Returns whether a host matches a pattern; letter case does not count.
+pub(super) fn matches_host(pattern: &str, host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    matches(&pattern.to_ascii_lowercase(), &host.to_ascii_lowercase())
+}
+
+/// Returns whether a path matches a pattern as those of `.gitignore` that begin
+/// with a slash do: `*` is any text without a slash, and a name that is `**` any
+/// number of folders, or at the end all that a folder has. An absolute path is
+/// matched only by a pattern that begins with a slash or with `**/`.
 pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
+    alternatives(pattern).any(|one| is_path(one, path))
+}
+
+/// Returns the alternatives of a pattern.
+fn alternatives(pattern: &str) -> impl Iterator<Item = &str> {
+    let mut is_escaped = false;
+    pattern.split(move |letter| {
+        let is_between = letter == '|' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_between
+    })
+}
+
+/// Goes back to the last `**` only: quadratic in the number of names at most.
+fn is_path(pattern: &str, path: &str) -> bool {
     let is_anywhere = pattern.starts_with('/') || pattern.starts_with("**/");
     if path.starts_with('/') && !is_anywhere {
         return false;
     }
-    // Each `**` begins a part that may be anywhere after the one before it.
-    let mut parts = pattern.split("**");
-    let first = parts.next().unwrap_or_default();
-    let parts: Vec<&str> = parts.collect();
-    let is_inner = |letter: u8| letter != b'/';
-    let Some((last, middle)) = parts.split_last() else {
-        return matches_until(first.as_bytes(), path.as_bytes(), is_inner);
-    };
-    let starts = |part: &str, text: &str| {
-        let ends = (0..=text.len()).filter(|end| text.is_char_boundary(*end));
-        let mut ends =
-            ends.filter(|end| matches_until(part.as_bytes(), &text.as_bytes()[..*end], is_inner));
-        ends.next()
-    };
-    let Some(mut at) = starts(first, path) else {
-        return false;
-    };
-    for part in middle {
-        let places = (at..=path.len()).filter(|place| path.is_char_boundary(*place));
-        let found = places
-            .filter_map(|place| Some(place + starts(part, &path[place..])?))
-            .next();
-        match found {
-            Some(end) => at = end,
-            None => return false,
+    let pattern: Vec<&str> = pattern.split('/').collect();
+    let names: Vec<&str> = path.split('/').collect();
+    let (mut at, mut seen) = (0, 0);
+    let mut folders: Option<(usize, usize)> = None;
+    while seen < names.len() {
+        match pattern.get(at) {
+            Some(&"**") if at + 1 == pattern.len() => return true,
+            Some(&"**") => {
+                at += 1;
+                folders = Some((at, seen));
+            }
+            Some(part) if is_text(part, names[seen]) => {
+                at += 1;
+                seen += 1;
+            }
+            _ => match folders {
+                Some((place, from)) => {
+                    folders = Some((place, from + 1));
+                    at = place;
+                    seen = from + 1;
+                }
+                None => return false,
+            },
         }
     }
-    let mut places = (at..=path.len()).filter(|place| path.is_char_boundary(*place));
-    places.any(|place| matches_until(last.as_bytes(), &path.as_bytes()[place..], is_inner))
+    at == pattern.len()
 }
 
-/// Matches greedily, and goes back to the last `*` only: linear in pattern
-/// times text.
-fn matches_until(pattern: &[u8], text: &[u8], is_inner: impl Fn(u8) -> bool) -> bool {
+/// Matches greedily, and goes back to the last `*` only: at most pattern times
+/// text.
+fn is_text(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
-        match pattern.get(at) {
+        let (length, letter) = match pattern.get(at) {
             Some(b'*') => {
+                at += 1;
                 star = Some((at, seen));
-                at += 1;
+                continue;
             }
-            Some(b'\\') if pattern.get(at + 1) == Some(&text[seen]) => {
-                at += 2;
-                seen += 1;
-            }
-            Some(letter) if *letter == text[seen] => {
-                at += 1;
-                seen += 1;
-            }
-            _ => match star {
-                Some((place, from)) if is_inner(text[from]) => {
-                    star = Some((place, from + 1));
-                    at = place + 1;
-                    seen = from + 1;
-                }
-                _ => return false,
-            },
+            Some(b'\\') if at + 1 < pattern.len() => (2, pattern.get(at + 1)),
+            letter => (1, letter),
+        };
+        if letter == Some(&text[seen]) {
+            at += length;
+            seen += 1;
+            continue;
         }
+        let Some((place, from)) = star else {
+            return false;
+        };
+        star = Some((place, from + 1));
+        at = place;
+        seen = from + 1;
     }
     pattern[at..].iter().all(|letter| *letter == b'*')
 }
@@ -90,6 +109,12 @@ mod tests {
             ("*", "", true),
             ("/\\*", "/*", true),
             ("/\\*", "/a", false),
+            ("/\\*", "/\\a", false),
+            ("a\\|b", "a|b", true),
+            ("a\\\\|b", "b", true),
+            ("a|b*", "bc", true),
+            ("a|b", "c", false),
+            ("a|", "", true),
             ("a*b*c", "a/x/b/y/c", true),
             ("a*b*c", "a/x/b/y", false),
         ] {
@@ -98,23 +123,37 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_matched_by_its_parts() {
+    fn a_host_is_matched_in_any_case() {
+        assert!(matches_host("*.Example.com", "a.EXAMPLE.com."));
+        assert!(!matches_host("*.example.com", "example.com.evil.org"));
+    }
+
+    #[test]
+    fn a_path_is_matched_by_its_names() {
         for (pattern, path, expected) in [
             ("**", "a/b", true),
+            ("**", "", true),
             ("**", "/etc/passwd", false),
             ("**/passwd", "/etc/passwd", true),
+            ("**/passwd", "passwd", true),
             ("/**", "/etc/passwd", true),
             ("/**", "etc/passwd", false),
             ("src/*.rs", "src/a.rs", true),
             ("src/*.rs", "src/b/a.rs", false),
             ("src/**/*.rs", "src/b/c/a.rs", true),
+            ("src/**/*.rs", "src/a.rs", true),
             ("src/**", "src/b/c", true),
             ("src/**", "srcs/b", false),
+            ("src/**", "src", false),
             ("**/.env", "a/b/.env", true),
+            ("**/.env", ".env", true),
+            ("**/.env", "a.env", false),
             ("**.env", ".env", true),
             ("**/a/**/b", "x/a/y/a/b", true),
-            ("**/a/**/b", "x/a/b", false),
+            ("**/a/**/b", "x/a/b", true),
+            ("**/a/**/b", "x/a/b/c", false),
             (".premath/**", ".premath/issues.jsonl", true),
+            ("a/**|b/*", "b/c", true),
         ] {
             assert_eq!(matches_path(pattern, path), expected, "{pattern} {path}");
         }

@@ -15,7 +15,7 @@ mod rule;
 mod tool;
 mod verdict;
 
-pub use artifact::{POLICY_PLACE, StopRules, TurnPolicy, TurnPolicyError};
+pub use artifact::{POLICY_KIND, POLICY_PLACE, StopRules, TurnPolicy, TurnPolicyError};
 pub use call::{AgentCall, CallPath};
 pub use limits::{CallCounts, CallLimits};
 pub use rule::{RuleDecision, ToolRule};

@@ -46,7 +46,9 @@ pub struct ToolRule {
     /// The class of the tool; any where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolClass>,
-    /// The agent's name of the tool, or `server/tool`, with `*` for any text.
+    /// The agent's name of the tool, or `server/tool`. In this and every other
+    /// pattern `*` is any text, `|` is between alternatives, and a letter after
+    /// `\` is itself.
     #[serde(
         default,
         deserialize_with = "unless_blank",
@@ -54,7 +56,7 @@ pub struct ToolRule {
     )]
     #[schemars(regex(pattern = r"\S"))]
     pub name: Option<String>,
-    /// Programs of a command, without their folder, with `*` for any text.
+    /// Programs of a command, without their folder.
     #[serde(
         default,
         deserialize_with = "texts",
@@ -62,8 +64,17 @@ pub struct ToolRule {
     )]
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub programs: Vec<String>,
-    /// Arguments that the command has in this order, with `*` for any text;
-    /// there may be others between them.
+    /// What the program is asked to do: its first argument that is no option, or
+    /// several in a row (`remote add`).
+    #[serde(
+        default,
+        deserialize_with = "texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(default, inner(regex(pattern = r"\S")))]
+    pub subcommands: Vec<String>,
+    /// Arguments that the command has in this order; there may be others between
+    /// them.
     #[serde(
         default,
         deserialize_with = "texts",
@@ -72,7 +83,7 @@ pub struct ToolRule {
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub arguments: Vec<String>,
     /// Files: from the worktree's root, or absolute where they are outside of
-    /// it; `*` is any text without a slash, `**` any text.
+    /// it; `*` is any text without a slash, `**` any number of folders.
     #[serde(
         default,
         deserialize_with = "texts",
@@ -80,7 +91,7 @@ pub struct ToolRule {
     )]
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub paths: Vec<String>,
-    /// Hosts, with `*` for any text.
+    /// Hosts.
     #[serde(
         default,
         deserialize_with = "texts",
@@ -103,7 +114,7 @@ pub struct ToolRule {
 impl ToolRule {
     /// Returns whether the rule says what a command must be.
     pub(super) fn is_about_commands(&self) -> bool {
-        !self.programs.is_empty() || !self.arguments.is_empty()
+        !self.programs.is_empty() || !self.subcommands.is_empty() || !self.arguments.is_empty()
     }
 
     /// Returns whether it matches a call; of the shell, one command of it.
@@ -113,7 +124,7 @@ impl ToolRule {
             && self.matches_each(
                 &self.hosts,
                 call.hosts.iter().map(String::as_str),
-                glob::matches,
+                glob::matches_host,
             )
             && self.matches_each(
                 &self.paths,
@@ -142,11 +153,17 @@ impl ToolRule {
             None => false,
         };
         let is_denial = self.decision == RuleDecision::Deny;
+        let is_subcommand = |subcommand: &String| {
+            let names: Vec<&str> = subcommand.split_whitespace().collect();
+            command.is_subcommand(&names, !is_denial, glob::matches)
+        };
+        let has_subcommand =
+            self.subcommands.is_empty() || self.subcommands.iter().any(is_subcommand);
         let mut words = command.arguments().iter();
         let mut is_next = |pattern: &String| {
             words.any(|word| (is_denial || !word.is_dynamic) && glob::matches(pattern, &word.text))
         };
-        is_program && self.arguments.iter().all(&mut is_next)
+        is_program && has_subcommand && self.arguments.iter().all(&mut is_next)
     }
 
     /// Matches patterns against what a call has: a denial by any, else by all

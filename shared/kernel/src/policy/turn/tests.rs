@@ -43,17 +43,57 @@ fn the_embedded_policy_allows_work_and_denies_harm() {
         ("npm publish", "-no_publish"),
         ("cargo publish --dry-run", "-no_publish"),
         ("yarn npm publish", "-no_publish"),
-        ("python3 -m twine upload dist/*", "-no_upload_by_module"),
+        ("python3 -m twine upload dist/*", "-no_upload_by_python"),
         ("python3 upload_test.py", "+shell"),
-        ("rm -rf /", "-no_delete_everything"),
-        ("rm -rf /*", "-no_delete_all_of_root"),
+        ("rm -rf /", "-no_delete_outside"),
+        ("rm -rf /*", "-no_delete_outside"),
         ("rm -rf /lane/target", "+shell"),
-        ("rm -rf ~/x", "-no_delete_home"),
-        ("rm -rf \"$HOME\"", "-no_delete_home_variable"),
+        ("rm -rf ~/x", "-no_delete_outside"),
+        ("rm -rf \"$HOME\"", "-no_delete_outside"),
         ("sudo apt install x", "-no_administration"),
         ("git reset --hard HEAD~1", "-no_git_reset"),
         ("git clean -fdx", "-no_git_clean"),
         ("git 'push", "-default"),
+        ("git -C a --no-pager push", "-no_push"),
+        ("git -c alias.p='push origin' p", "-no_push_by_alias"),
+        ("bash <<'E'\ngit push\nE", "-no_push"),
+        ("bash -c \"cd $X && git push\"", "-no_push"),
+        ("uv run twine upload dist/*", "-no_upload"),
+        ("npm run publish", "-no_publish"),
+        ("yarn workspace a publish", "-no_publish"),
+        ("pnpm --filter a publish", "-no_publish"),
+        ("gem push a.gem", "-no_package_push"),
+        (
+            "docker buildx build --push -t a .",
+            "-no_image_push_after_build",
+        ),
+        ("mvn clean deploy", "-no_deploy"),
+        ("./gradlew :a:publish", "-no_gradle_publish"),
+        ("gh -R a/b pr create --fill", "-no_forge_changes"),
+        ("rm -rf /home/*", "-no_delete_outside"),
+        ("git remote add a b", "-no_remotes"),
+        ("git worktree remove a", "-no_git_worktrees"),
+        // What agents do every day.
+        ("git stash push -m push && git grep push", "+shell"),
+        ("git commit -m push --no-verify", "+shell"),
+        ("git remote -v && git worktree list", "+shell"),
+        ("git clean -n", "+shell"),
+        ("git config push.default simple", "+shell"),
+        ("find . -print0 | xargs -0 grep -n sudo", "+shell"),
+        ("git ls-files | xargs grep -l mount", "+shell"),
+        ("command -v sudo", "+shell"),
+        ("time make mount", "+shell"),
+        ("timeout 60 cargo test publish", "+shell"),
+        ("npm test -- publish", "+shell"),
+        ("gradle publishToMavenLocal :deploy:test", "+shell"),
+        ("mvn -pl deploy-all -Dtest=DeployTest test", "+shell"),
+        ("gh pr view 1 && gh release list", "+shell"),
+        ("docker build . && docker compose up", "+shell"),
+        ("rm -rf /home/u/project/target ./build", "+shell"),
+        ("echo $(( $(date +%s) - START ))", "+shell"),
+        ("git commit -m \"$(cat <<'E'\nIt's (done)\nE\n)\"", "+shell"),
+        ("python3 - <<'E'\nprint('git push')\nE", "+shell"),
+        ("for f in *.rs; do wc -l \"$f\"; done", "+shell"),
     ] {
         assert_eq!(rule_of(&shell(command)), expected, "{command}");
     }
@@ -64,6 +104,17 @@ fn the_embedded_policy_allows_work_and_denies_harm() {
         (ToolClass::Edit, "/etc/passwd", "-default"),
         (ToolClass::Edit, "../other/a", "-default"),
         (ToolClass::Edit, ".git/config", "-no_edits_of_the_harness"),
+        (
+            ToolClass::Edit,
+            "a/.git/hooks/x",
+            "-no_edits_of_the_harness",
+        ),
+        (
+            ToolClass::Edit,
+            ".github/workflows/a.yml",
+            "+edit_in_the_worktree",
+        ),
+        (ToolClass::Edit, "a/.ssh/config", "-no_credentials"),
         (
             ToolClass::Edit,
             "src/../.premath/issues.jsonl",
@@ -140,10 +191,10 @@ fn a_policy_with_a_fault_is_refused_by_its_name() {
     );
     assert_contains(
         &fault(|policy| policy["tools"][0]["reason"] = " ".into()),
-        "`no_push` of the turn policy denies without a reason",
+        "`no_credentials` of the turn policy denies without a reason",
     );
     assert_contains(
-        &fault(|policy| policy["tools"][1]["ruleId"] = "no_push".into()),
+        &fault(|policy| policy["tools"][0]["ruleId"] = "no_push".into()),
         "two rules `no_push`",
     );
     assert_contains(
@@ -154,7 +205,7 @@ fn a_policy_with_a_fault_is_refused_by_its_name() {
         &fault(|policy| policy["tools"][0]["decision"] = "ask".into()),
         "`tools[0].decision`",
     );
-    let text = TurnPolicy::embedded_text().replace("\"push\"", "\"pull\"");
+    let text = TurnPolicy::embedded_text().replace("\"push\",", "\"pull\",");
     let error = TurnPolicy::parse(text.as_bytes()).unwrap_err();
     assert!(matches!(error, TurnPolicyError::DigestMismatch { .. }));
     assert!(TurnPolicy::parse(&sealed(|_| ())).is_ok());
@@ -166,6 +217,8 @@ fn an_allow_rule_needs_every_part_of_a_call() {
         policy["tools"] = serde_json::json!([
             {"ruleId": "npm", "tool": "shell", "programs": ["npm"], "arguments": ["test"],
              "decision": "allow"},
+            {"ruleId": "git", "tool": "shell", "programs": ["git"], "subcommands": ["status|log"],
+             "decision": "allow"},
             {"ruleId": "host", "tool": "web_fetch", "hosts": ["*.example.com"],
              "decision": "allow"},
         ]);
@@ -176,6 +229,17 @@ fn an_allow_rule_needs_every_part_of_a_call() {
     assert!(!denied(&shell("npm run test; npm test")));
     assert!(denied(&shell("npm test; ls")));
     assert!(denied(&shell("npm $X")));
+    assert!(!denied(&shell("git -C a --no-pager status")));
+    for text in [
+        "git push",
+        "git -c alias.status=push push status",
+        "git $X status",
+        "git push status",
+        "git status; git push",
+        "git status $(git push)",
+    ] {
+        assert!(denied(&shell(text)), "{text}");
+    }
     assert!(denied(&shell("$NPM test")));
     let fetch = |hosts: &[&str]| AgentCall {
         hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),

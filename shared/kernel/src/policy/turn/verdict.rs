@@ -6,13 +6,14 @@ use super::command::ShellCommand;
 use super::limits::CallCounts;
 use super::rule::{RuleDecision, ToolRule};
 use super::tool::ToolClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The rule id of a decision that no rule makes.
 pub const DEFAULT_RULE_ID: &str = "default";
 
 /// What is decided about a call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolVerdict {
     /// Whether it may run.

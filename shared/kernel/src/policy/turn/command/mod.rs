@@ -5,7 +5,9 @@
 //! understand makes the whole text unreadable, and no rule that allows commands
 //! matches an unreadable text.
 
+mod options;
 mod scan;
+mod subcommand;
 mod unwrap;
 mod word;
 
@@ -20,6 +22,10 @@ const DEPTH_MAX: usize = 24;
 /// The most commands of a text.
 const COMMANDS_MAX: usize = 500;
 
+/// The most bytes of commands that are arguments of others: the text of one may
+/// be read as a part of several.
+const INNER_MAX: usize = 4 * TEXT_MAX;
+
 /// One simple command of a shell text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShellCommand {
@@ -27,6 +33,10 @@ pub struct ShellCommand {
     pub words: Vec<ShellWord>,
     /// The files that its output is redirected to.
     pub written: Vec<ShellWord>,
+    /// The texts that it reads: here-documents and here-strings.
+    pub input: Vec<ShellWord>,
+    /// The here-documents that are still to be read, by number.
+    documents: Vec<usize>,
 }
 
 impl ShellCommand {
@@ -41,23 +51,32 @@ impl ShellCommand {
     pub fn arguments(&self) -> &[ShellWord] {
         self.words.get(1..).unwrap_or_default()
     }
+
+    fn size(&self) -> usize {
+        let words = self.words.iter().chain(&self.input);
+        words.map(|word| word.text.len()).sum()
+    }
 }
 
 /// Returns every command that a shell text may run, as far as the text itself
 /// reports it; none where the text is not understood.
 ///
 /// Commands that are arguments of others are found too: those of `sudo`, `env`
-/// and the like, and the texts of `sh -c` and `eval`.
+/// and the like, and the texts of `sh -c`, `eval` and a shell's here-document.
 pub fn commands_of(text: &str) -> Option<Vec<ShellCommand>> {
     let mut found = scan::commands(text, 0)?;
-    let mut next = 0;
+    let (mut next, mut size) = (0, 0);
     // What is found while this runs is unwrapped too.
     while next < found.len() {
         let (command, depth) = &found[next];
         let inner = unwrap::inner(command, *depth)?;
         next += 1;
+        size += inner
+            .iter()
+            .map(|(command, _)| command.size())
+            .sum::<usize>();
         found.extend(inner);
-        if found.len() > COMMANDS_MAX {
+        if found.len() > COMMANDS_MAX || size > INNER_MAX {
             return None;
         }
     }

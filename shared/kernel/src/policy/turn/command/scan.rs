@@ -29,10 +29,23 @@ pub(super) fn commands(text: &str, depth: usize) -> Option<Vec<(ShellCommand, us
         letters: text.chars().collect(),
         at: 0,
         documents: Vec::new(),
+        texts: Vec::new(),
         found: Vec::new(),
     };
     scanner.list(depth, Close::End).ok()?;
-    Some(scanner.found)
+    let Scanner {
+        mut found,
+        mut texts,
+        ..
+    } = scanner;
+    for (command, _) in &mut found {
+        for number in std::mem::take(&mut command.documents) {
+            command
+                .input
+                .extend(texts.get_mut(number).map(std::mem::take));
+        }
+    }
+    Some(found)
 }
 
 /// What ends a list of commands.
@@ -51,6 +64,7 @@ enum Close {
 enum Redirection {
     Write,
     Read,
+    Text,
     Document { strips_tabs: bool },
 }
 
@@ -60,12 +74,16 @@ struct Document {
     end: String,
     strips_tabs: bool,
     expands: bool,
+    /// Its number among the documents of the text.
+    number: usize,
 }
 
 struct Scanner {
     letters: Vec<char>,
     at: usize,
     documents: Vec<Document>,
+    /// The texts of the here-documents so far, by number.
+    texts: Vec<ShellWord>,
     found: Vec<(ShellCommand, usize)>,
 }
 
@@ -213,27 +231,39 @@ impl Scanner {
             return Ok(());
         }
         if self.take("((") {
-            return self.arithmetic();
+            return self.arithmetic(depth + 1);
         }
         self.at += 1;
         self.list(depth + 1, Close::Parenthesis)
     }
 
-    /// Skips an arithmetic expression and the two parentheses that end it. One
-    /// with a substitution is not understood.
-    fn arithmetic(&mut self) -> Scanned<()> {
-        let mut open = 2_usize;
-        while open > 0 {
+    /// Reads an arithmetic expression and the two parentheses that end it; the
+    /// commands of its substitutions are found. Where the second parenthesis
+    /// does not follow the first, a shell reads subshells: not understood.
+    fn arithmetic(&mut self, depth: usize) -> Scanned<()> {
+        if depth > DEPTH_MAX {
+            return Err(Unreadable);
+        }
+        let mut within = ShellWord::default();
+        let mut open = 1_usize;
+        loop {
             match self.peek().ok_or(Unreadable)? {
-                '(' => open += 1,
+                ')' if open == 1 => return self.take("))").then_some(()).ok_or(Unreadable),
                 ')' => open -= 1,
-                '`' | '\'' | '"' | '\\' => return Err(Unreadable),
-                '$' if self.peek_after(1) == Some('(') => return Err(Unreadable),
+                '(' => open += 1,
+                '\'' | '\\' => return Err(Unreadable),
+                '"' => {
+                    self.double(&mut within, depth + 1)?;
+                    continue;
+                }
+                '$' | '`' => {
+                    self.expand(&mut within, depth + 1)?;
+                    continue;
+                }
                 _ => {}
             }
             self.at += 1;
         }
-        Ok(())
     }
 
     /// Reads the words after `for`; substitutions in them are commands.
@@ -242,7 +272,7 @@ impl Scanner {
             self.blanks();
             match self.peek() {
                 None | Some(';' | '\n') => return Ok(()),
-                Some('(') if self.take("((") => return self.arithmetic(),
+                Some('(') if self.take("((") => return self.arithmetic(depth + 1),
                 Some('(' | ')' | '<' | '>' | '&' | '|') => return Err(Unreadable),
                 Some(_) => {
                     self.word(depth)?;
@@ -319,7 +349,7 @@ impl Scanner {
     /// Reads a redirection with its word.
     fn redirect(&mut self, command: &mut ShellCommand, depth: usize) -> Scanned<()> {
         let operators = [
-            ("<<<", Redirection::Read),
+            ("<<<", Redirection::Text),
             ("<<-", Redirection::Document { strips_tabs: true }),
             ("<<", Redirection::Document { strips_tabs: false }),
             ("<>", Redirection::Write),
@@ -339,6 +369,7 @@ impl Scanner {
         let word = self.word(depth)?;
         match kind {
             Redirection::Read => {}
+            Redirection::Text => command.input.push(word),
             Redirection::Write => {
                 let is_descriptor = |c: char| c.is_ascii_digit() || c == '-';
                 if !word.text.chars().all(is_descriptor) {
@@ -352,7 +383,10 @@ impl Scanner {
                     end: word.text,
                     strips_tabs,
                     expands: quoted.next().is_none(),
+                    number: self.texts.len(),
                 });
+                command.documents.push(self.texts.len());
+                self.texts.push(ShellWord::default());
             }
         }
         Ok(())
@@ -376,6 +410,12 @@ impl Scanner {
                 if line == document.end {
                     self.at = (self.at + length + 1).min(self.letters.len());
                     break;
+                }
+                let text = self.texts.get_mut(document.number);
+                if let Some(text) = text {
+                    text.text.push_str(line);
+                    text.text.push('\n');
+                    text.is_dynamic |= document.expands && line.contains(['$', '`']);
                 }
                 if document.expands {
                     self.expanding_line(self.at + length, depth)?;
@@ -534,7 +574,7 @@ impl Scanner {
             match self.peek_after(1) {
                 Some('(') if self.is_next("$((") => {
                     self.at += 3;
-                    self.arithmetic()?;
+                    self.arithmetic(depth + 1)?;
                 }
                 Some('(') => {
                     self.at += 2;

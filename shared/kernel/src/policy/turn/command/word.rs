@@ -25,6 +25,6 @@ impl ShellWord {
 
     /// Returns whether the word is an option.
     pub(super) fn is_option(&self) -> bool {
-        self.text.starts_with('-')
+        self.text.starts_with('-') && self.text.len() > 1
     }
 }
