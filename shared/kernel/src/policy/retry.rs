@@ -13,7 +13,8 @@ pub(crate) use backoff::jitter;
 pub use backoff::{Backoff, BackoffTable, retry_at};
 pub use end::{CommandEnd, EndCause, classes_of};
 pub use policy::{
-    EscalationAction, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms, UnknownAction,
+    EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
+    UnknownAction,
 };
 pub use words::{class_words, is_class_word};
 

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 /// The kind of a retry policy artifact.
-pub(crate) const POLICY_KIND: &str = "ci.harness.retry.policy.v1";
+pub const POLICY_KIND: &str = "ci.harness.retry.policy.v1";
 
 /// Where a repository keeps a policy of its own, from its root.
 pub const POLICY_PLACE: &str = "policies/control/harness-retry-policy-v1.json";

@@ -64,7 +64,7 @@ pub struct ToolRule {
     )]
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub programs: Vec<String>,
-    /// What the program is asked to do: its first argument that is no option, or
+    /// What the program is asked to do: its first argument beside options, or
     /// several in a row (`remote add`).
     #[serde(
         default,

@@ -70,7 +70,7 @@ fn the_embedded_policy_allows_work_and_denies_harm() {
         ("mvn clean deploy", "-no_deploy"),
         ("./gradlew :a:publish", "-no_gradle_publish"),
         ("gh -R a/b pr create --fill", "-no_forge_changes"),
-        ("rm -rf /home/*", "-no_delete_outside"),
+        ("rm -rf /var/*", "-no_delete_outside"),
         ("git remote add a b", "-no_remotes"),
         ("git worktree remove a", "-no_git_worktrees"),
         // What agents do every day.
@@ -89,7 +89,7 @@ fn the_embedded_policy_allows_work_and_denies_harm() {
         ("mvn -pl deploy-all -Dtest=DeployTest test", "+shell"),
         ("gh pr view 1 && gh release list", "+shell"),
         ("docker build . && docker compose up", "+shell"),
-        ("rm -rf /home/u/project/target ./build", "+shell"),
+        ("rm -rf /srv/project/target ./build", "+shell"),
         ("echo $(( $(date +%s) - START ))", "+shell"),
         ("git commit -m \"$(cat <<'E'\nIt's (done)\nE\n)\"", "+shell"),
         ("python3 - <<'E'\nprint('git push')\nE", "+shell"),
@@ -101,8 +101,8 @@ fn the_embedded_policy_allows_work_and_denies_harm() {
         (ToolClass::Edit, "src/a.rs", "+edit_in_the_worktree"),
         (ToolClass::Edit, "/lane/src/a.rs", "+edit_in_the_worktree"),
         (ToolClass::Edit, "/tmp/a", "+edit_in_the_worktree"),
-        (ToolClass::Edit, "/etc/passwd", "-default"),
-        (ToolClass::Edit, "../other/a", "-default"),
+        (ToolClass::Edit, "/etc/passwd", "-no_edits_elsewhere"),
+        (ToolClass::Edit, "../other/a", "-no_edits_elsewhere"),
         (ToolClass::Edit, ".git/config", "-no_edits_of_the_harness"),
         (
             ToolClass::Edit,
@@ -121,18 +121,15 @@ fn the_embedded_policy_allows_work_and_denies_harm() {
             "-no_edits_of_the_harness",
         ),
         (ToolClass::Read, "/usr/include/a.h", "+read"),
-        (
-            ToolClass::Read,
-            "/home/u/.codex/auth.json",
-            "-no_credentials",
-        ),
+        (ToolClass::Read, "/root/.codex/auth.json", "-no_credentials"),
         (ToolClass::Subagent, "", "+subagents"),
         (ToolClass::Mcp, "", "+mcp"),
     ] {
         assert_eq!(rule_of(&file(class, path)), expected, "{class:?} {path}");
     }
     // An edit of which no path is known is not an edit in the worktree.
-    assert_eq!(rule_of(&AgentCall::of(ToolClass::Edit, "Edit")), "-default");
+    let unknown = AgentCall::of(ToolClass::Edit, "Edit");
+    assert_eq!(rule_of(&unknown), "-no_edits_elsewhere");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The commands of a shell text, found without running it.
 //!
-//! One pass over the text, with bounds on its length and depth: the text is a
+//! The text is read once, with bounds on its length and depth: the text is a
 //! step's, and no text may cost more than its length. What the scanner does not
 //! understand makes the whole text unreadable, and no rule that allows commands
 //! matches an unreadable text.

@@ -16,7 +16,7 @@ impl ShellCommand {
     /// for what may be.
     ///
     /// The first operand is the subcommand. Which options have a value is known
-    /// of git alone; of other programs the word after an option may be an
+    /// for git alone; for other programs the word after an option may be an
     /// operand or not.
     pub(in super::super) fn is_subcommand(
         &self,

@@ -29,7 +29,7 @@ const fn wrapper_with(
     }
 }
 
-const WRAPPERS: [Wrapper; 30] = [
+const WRAPPERS: [Wrapper; 29] = [
     wrapper("builtin", 0, ""),
     wrapper("busybox", 0, ""),
     wrapper("chronic", 0, ""),
@@ -70,12 +70,6 @@ const WRAPPERS: [Wrapper; 30] = [
     wrapper_with("time", 0, "fo", &["--format", "--output"]),
     wrapper_with("timeout", 1, "ks", &["--kill-after", "--signal"]),
     wrapper("tini", 0, "ep"),
-    wrapper_with(
-        "unshare",
-        0,
-        "GRSw",
-        &["--root", "--setgid", "--setuid", "--wd"],
-    ),
     wrapper("uvx", 0, "p"),
     wrapper_with("watch", 0, "n", &["--interval"]),
     wrapper_with(
