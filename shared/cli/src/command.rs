@@ -15,6 +15,7 @@ use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
 use crate::kpi::KpiArgs;
 use crate::mcp::McpServeArgs;
+use crate::policy::PolicyArgs;
 use crate::report::ReportArgs;
 use crate::retry::RetryArgs;
 use crate::sandbox::SandboxArgs;
@@ -91,6 +92,8 @@ pub(crate) enum Command {
     McpServe(McpServeArgs),
     /// Check the table of operations against the contracts and the command line
     Doctrine(DoctrineArgs),
+    /// Show, explain, check, compare and seal the policies of turns and retries
+    Policy(PolicyArgs),
     /// Query the retry policy
     Retry(RetryArgs),
     /// Escalate the active issue: block it or file a follow-up
@@ -131,6 +134,7 @@ impl Command {
             Self::World(args) => args.run(),
             Self::McpServe(args) => args.run(),
             Self::Doctrine(args) => args.run(&Cli::command()),
+            Self::Policy(args) => args.run(),
             Self::Retry(args) => args.run(),
             Self::Escalate(args) => args.run(),
             Self::Classes(args) => args.run(),

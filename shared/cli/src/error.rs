@@ -1,6 +1,7 @@
 //! What can go wrong in a command, and what it means to the caller.
 
 use crate::exit;
+use crate::policy_kind::PolicyKind;
 use harness_worker::sandbox::TrialError;
 use harness_worker::settings::SettingsError;
 use premath_kernel::authority::ModeError;
@@ -11,6 +12,7 @@ use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::escalation::IssueContextError;
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::trust::TrustError;
+use premath_kernel::policy::turn::TurnPolicyError;
 use premath_kernel::record::feature::LedgerError;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::governance::ClaimError;
@@ -39,6 +41,9 @@ pub(crate) enum CliError {
         "cannot accept governing files inside a step (PREMATH_STEP_ID is set): only an operator may"
     )]
     TrustInsideStep,
+    /// A step's command tried to seal a policy.
+    #[error("cannot seal a policy inside a step: only an operator may")]
+    SealInsideStep,
     /// Governing files are not accepted.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -166,6 +171,33 @@ pub(crate) enum CliError {
         /// The error in the policy.
         source: PolicyError,
     },
+    /// The turn policy stops the loops.
+    #[error("{path}")]
+    TurnPolicy {
+        /// The artifact.
+        path: PathBuf,
+        /// The error in the policy.
+        source: TurnPolicyError,
+    },
+    /// A file does not state which policy it is.
+    #[error(
+        "{path}: `policyKind` must be `{}` or `{}`, found {}",
+        PolicyKind::Turn.word(),
+        PolicyKind::Retry.word(),
+        found.as_deref().unwrap_or("nothing")
+    )]
+    PolicyKind {
+        /// The file.
+        path: PathBuf,
+        /// The value of the field.
+        found: Option<String>,
+    },
+    /// A policy has no place for its digest.
+    #[error("{path}: `policyDigest` must be a text")]
+    DigestField {
+        /// The file.
+        path: PathBuf,
+    },
     /// The policy still gives attempts.
     #[error("not escalated: {decision}")]
     NotDue {
@@ -178,9 +210,11 @@ pub(crate) enum CliError {
     /// What the change rests on is not admitted.
     #[error("cannot change issues in human-override mode")]
     Mode(#[source] ModeError),
-    /// The retry policy's artifact cannot be read.
-    #[error("cannot read the retry policy {path}")]
+    /// A policy's artifact cannot be read.
+    #[error("cannot read the {} {path}", kind.name())]
     PolicyFile {
+        /// The kind of policy.
+        kind: PolicyKind,
         /// The artifact.
         path: PathBuf,
         /// The cause.
@@ -268,7 +302,8 @@ impl CliError {
             Self::History(error) => Some(error.class()),
             Self::Instruction(error) => Some(error.class()),
             Self::Policy { source, .. } => Some(source.class()),
-            Self::PolicyFile { .. } => Some(FailureClass::RetryPolicyInvalid),
+            Self::TurnPolicy { source, .. } => Some(source.class()),
+            Self::PolicyFile { kind, .. } => Some(kind.unreadable()),
             Self::Context(error) => Some(error.class()),
             Self::Mode(error) => Some(error.class()),
             Self::Usage(_)
@@ -276,6 +311,9 @@ impl CliError {
             | Self::NotDue { .. }
             | Self::CleanInsideStep
             | Self::TrustInsideStep
+            | Self::SealInsideStep
+            | Self::PolicyKind { .. }
+            | Self::DigestField { .. }
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::NoReport(_)
@@ -303,6 +341,7 @@ impl CliError {
             Self::InsideStep
             | Self::CleanInsideStep
             | Self::TrustInsideStep
+            | Self::SealInsideStep
             | Self::Trust(_)
             | Self::NoOutbox
             | Self::NoInstruction
@@ -330,7 +369,10 @@ impl CliError {
             | Self::Trajectory(TrajectoryFileError::Row(_))
             | Self::Instruction(_)
             | Self::Policy { .. }
+            | Self::TurnPolicy { .. }
             | Self::PolicyFile { .. }
+            | Self::PolicyKind { .. }
+            | Self::DigestField { .. }
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::Arguments { .. }
@@ -398,6 +440,27 @@ impl CliError {
             Self::Trust(error) => Some(error.hint()),
             Self::UnknownClass { .. } => Some("list all classes with `premath classes`".to_owned()),
             Self::Absent { hint, .. } => Some((*hint).to_owned()),
+            _ => self.policy_hint(),
+        }
+    }
+
+    fn policy_hint(&self) -> Option<String> {
+        match self {
+            Self::Policy {
+                path,
+                source: PolicyError::DigestMismatch { .. },
+            }
+            | Self::TurnPolicy {
+                path,
+                source: TurnPolicyError::DigestMismatch { .. },
+            } => Some(format!(
+                "restore the artifact, or enter the digest of your change with `premath policy \
+                 seal {}`",
+                path.display()
+            )),
+            Self::DigestField { .. } => {
+                Some("add `\"policyDigest\": \"\"` to the document".to_owned())
+            }
             _ => None,
         }
     }

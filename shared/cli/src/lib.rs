@@ -24,6 +24,7 @@ mod mcp;
 mod operator;
 mod paths;
 mod policy;
+mod policy_kind;
 mod report;
 mod retry;
 mod sandbox;

@@ -1,5 +1,6 @@
 //! What is refused before dispatch, and commands that never end.
 
+use premath_kernel::policy::turn::{self, TurnPolicy};
 use premath_tests::{Ended, Run, Scratch, binaries, issue, workspace};
 use serde_json::{Value, json};
 use std::fs;
@@ -168,7 +169,11 @@ fn a_lifetime_of_leases_that_is_out_of_range_names_its_source() {
 fn a_file_that_a_key_names_and_that_is_missing_is_an_error_of_the_key() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let config = scratch.root.join("harness.toml");
-    for (table, key) in [("batch", "retry_policy"), ("prompt", "template")] {
+    for (table, key) in [
+        ("batch", "retry_policy"),
+        ("batch", "turn_policy"),
+        ("prompt", "template"),
+    ] {
         fs::write(&config, format!("[{table}]\n{key} = \"nofile\"\n")).unwrap();
         let ended = refused(&scratch, scratch.batch("true", "true"), 2).says(&format!(
             "harness.toml:2: `{key}`: cannot read nofile: no such file"
@@ -202,6 +207,35 @@ fn a_retry_policy_whose_digest_does_not_match_is_refused() {
     let config = "[batch]\nretry_policy = \"policy.json\"\n";
     fs::write(scratch.root.join("harness.toml"), config).unwrap();
     refused(&scratch, scratch.batch("true", "true"), 3).says("policy.json");
+}
+
+#[test]
+fn a_turn_policy_whose_digest_does_not_match_is_refused() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let config = scratch.root.join("harness.toml");
+    fs::write(&config, "[batch]\nturn_policy = \"policy.json\"\n").unwrap();
+    let policy = scratch.root.join("policy.json");
+    let text = TurnPolicy::embedded_text();
+    fs::write(
+        &policy,
+        text.replace("\"maxCalls\": 2000", "\"maxCalls\": 7"),
+    )
+    .unwrap();
+    refused(&scratch, scratch.batch("true", "true"), 3)
+        .says("cannot use the turn policy")
+        .says("policy.json: wrong policyDigest")
+        .says("premath policy seal");
+    let classes = &scratch.trajectory()[0]["failureClasses"];
+    assert_eq!(*classes, json!(["turn_policy_digest_mismatch"]));
+
+    // The usual place counts without a key.
+    fs::remove_file(&config).unwrap();
+    let usual = scratch.root.join(turn::POLICY_PLACE);
+    fs::create_dir_all(usual.parent().unwrap()).unwrap();
+    fs::write(&usual, text.replacen("\"arguments\"", "\"argument\"", 1)).unwrap();
+    refused(&scratch, scratch.batch("true", "true"), 2)
+        .says("harness-turn-policy-v1.json")
+        .says("argument`");
 }
 
 #[test]

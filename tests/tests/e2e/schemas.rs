@@ -4,6 +4,7 @@
 use boon::{Compiler, SchemaIndex, Schemas};
 use premath_kernel::authority::instruction::INSTRUCTION_POLICY_FILE;
 use premath_kernel::policy::retry::RetryPolicy;
+use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::trajectory::{
     KPI_WINDOW, ProjectionMode, StepRow, project, throughput,
 };
@@ -179,6 +180,14 @@ const COMMANDS: &[&str] = &[
     "agents check",
     "instruction show nowhere.json",
     "retry decide --class check_failed",
+    "policy show",
+    "policy show --kind retry",
+    "policy explain",
+    "policy explain --tool edit --path a",
+    "policy check policies/control/harness-turn-policy-v1.json",
+    "policy seal policies/control/harness-turn-policy-v1.json",
+    "policy diff policies/control/harness-turn-policy-v1.json",
+    "policy show --policy nowhere.json",
     "kpi",
     "report",
     "report --list",
@@ -404,6 +413,8 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));
     let embedded = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();
     forms.admit_ours("retry-policy", &embedded);
+    let embedded = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
+    forms.admit_ours("turn-policy", &embedded);
     forms.admit_ours("failure-class", &json!("check_failed"));
 
     // `[backoff]` has names of a policy's own.
@@ -530,6 +541,25 @@ fn wrong_events() -> Vec<Value> {
     ]
 }
 
+fn wrong_turn_policies() -> Vec<Value> {
+    let right: Value = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
+    let wrong = |pointer: &str, value: Value| {
+        let mut policy = right.clone();
+        *policy.pointer_mut(pointer).unwrap() = value;
+        policy
+    };
+    vec![
+        wrong("/policyDigest", json!("sha256:0")),
+        wrong("/policyKind", json!("ci.harness.retry.policy.v1")),
+        wrong("/tools/0/decision", json!("ask")),
+        wrong("/tools/1/tool", json!("bash")),
+        wrong("/tools/1/programs", json!("git")),
+        wrong("/tools/0/ruleId", json!(" ")),
+        wrong("/calls/maxCalls", json!(-1)),
+        wrong("/stop/repairRounds", json!(8)),
+    ]
+}
+
 #[test]
 fn a_wrong_document_is_refused() {
     let forms = Forms::shipped();
@@ -547,6 +577,7 @@ fn a_wrong_document_is_refused() {
         ("session", wrong_sessions()),
         ("trajectory-row", wrong_rows()),
         ("retry-policy", wrong_policies()),
+        ("turn-policy", wrong_turn_policies()),
         ("feature-ledger", vec![json!({"schema": 1, "features": []})]),
         ("witness-turn", vec![turn]),
         ("coordinator-event", wrong_events()),

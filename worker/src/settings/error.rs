@@ -195,11 +195,8 @@ impl SettingsError {
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
                 ..
-            } => Some(
-                "the artifact changed after its approval: restore it, or enter its new digest"
-                    .to_owned(),
-            ),
-            Self::TurnPolicy {
+            }
+            | Self::TurnPolicy {
                 source: TurnPolicyError::DigestMismatch { .. },
                 ..
             } => Some(

@@ -11,6 +11,7 @@ use crate::trust::accept_created;
 use clap::Args;
 use premath_evidence::{AGENT_NORMALIZER, Agent};
 use premath_kernel::authority::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
+use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
 use premath_memory::instruction::ActivePolicy;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, has_commit, main_worktree};
 use schemars::JsonSchema;
@@ -233,8 +234,8 @@ fn write_config(
     write_new(root, CONFIG_NAME, &config, report)
 }
 
-/// Writes the instruction policy and a first envelope under it, and returns
-/// the envelope that a batch is to name, below the root.
+/// Writes the instruction policy, a first envelope under it and the turn policy,
+/// and returns the envelope that a batch is to name, below the root.
 ///
 /// Where there are envelopes already it is the last of them.
 fn write_authority(
@@ -244,6 +245,7 @@ fn write_authority(
 ) -> Result<String, CliError> {
     let text = InstructionPolicy::embedded_text();
     write_new(root, INSTRUCTION_POLICY_FILE, text, report)?;
+    write_new(root, POLICY_PLACE, TurnPolicy::embedded_text(), report)?;
     if let Some(name) = last_envelope(&root.join("instructions")) {
         let name = format!("instructions/{name}");
         report.leave(&name, "already exists");

@@ -16,6 +16,9 @@ use crate::issue::{
     IssueAnswer, IssuesAnswer, ShowAnswer,
 };
 use crate::join_check::JoinCheckAnswer;
+use crate::policy::{
+    PolicyCheckAnswer, PolicyDiffAnswer, PolicyExplainAnswer, PolicySealAnswer, PolicyShowAnswer,
+};
 use crate::report::{ReportAnswer, ReportsAnswer};
 use crate::retry::DecideAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
@@ -31,6 +34,7 @@ use premath_kernel::issue::Issue;
 use premath_kernel::issue::outbox::OutboxRequest;
 use premath_kernel::policy::retry::RetryPolicy;
 use premath_kernel::policy::trust::TrustRecord;
+use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::event::{ProgressEvent, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
@@ -88,6 +92,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "retry-policy",
         "policies/control/harness-retry-policy-v1.json",
         read::<RetryPolicy>,
+    ),
+    kind(
+        "turn-policy",
+        "policies/control/harness-turn-policy-v1.json",
+        read::<TurnPolicy>,
     ),
     kind(
         "instruction",
@@ -310,6 +319,23 @@ pub(super) const KINDS: &[SchemaKind] = &[
     ),
     kind("answer-retry-decide", "premath retry decide --json", || {
         answer_alone::<DecideAnswer<'_>>(&["retry.decide"])
+    }),
+    kind("answer-policy-show", "premath policy show --json", || {
+        answer_alone::<PolicyShowAnswer>(&["policy.show"])
+    }),
+    kind(
+        "answer-policy-explain",
+        "premath policy explain --json",
+        || answer_alone::<PolicyExplainAnswer>(&["policy.explain"]),
+    ),
+    kind("answer-policy-seal", "premath policy seal --json", || {
+        answer::<PolicySealAnswer>(&["policy.seal"], "path")
+    }),
+    kind("answer-policy-check", "premath policy check --json", || {
+        answer::<PolicyCheckAnswer>(&["policy.check"], "path")
+    }),
+    kind("answer-policy-diff", "premath policy diff --json", || {
+        answer_alone::<PolicyDiffAnswer>(&["policy.diff"])
     }),
     kind("answer-escalate", "premath escalate --json", || {
         answer::<EscalateAnswer<'_>>(&["escalate"], "issuesPath")

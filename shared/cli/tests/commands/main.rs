@@ -11,6 +11,7 @@ mod classes;
 mod conformance;
 mod evidence;
 mod issue;
+mod policy;
 mod projection;
 mod scratch;
 mod terminal;

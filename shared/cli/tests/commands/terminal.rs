@@ -138,12 +138,13 @@ fn init_twice_overwrites_nothing() {
     let scratch = Scratch::with("");
     let project = scratch.folder.join("project");
     let first = scratch.json(&["init", "project"]);
-    let instruction = first["wrote"][1].as_str().unwrap();
+    let instruction = first["wrote"][2].as_str().unwrap();
     assert!(instruction.starts_with("instructions/"), "{instruction}");
     assert_eq!(
         first["wrote"],
         json!([
             "policies/control/harness-instruction-policy-v1.json",
+            "policies/control/harness-turn-policy-v1.json",
             instruction,
             "harness.toml",
             ".premath/issues.jsonl",
@@ -159,7 +160,7 @@ fn init_twice_overwrites_nothing() {
     assert_eq!(second["wrote"], json!(["mise.toml (added the tasks)"]));
     let third = scratch.json(&["init", "project"]);
     assert_eq!(third["wrote"], json!([]));
-    assert_eq!(third["left"].as_array().unwrap().len(), 5);
+    assert_eq!(third["left"].as_array().unwrap().len(), 6);
     for (file, text) in files.iter().zip(mine) {
         let now = fs::read_to_string(project.join(file)).unwrap();
         assert!(now.starts_with(text), "{file}: {now}");

@@ -1,6 +1,8 @@
-//! The retry policy that the loops run with here (`contracts.md` 7).
+//! The retry policy that the loops run with here, and where the configuration
+//! says that policies are (`contracts.md` 7).
 
 use crate::error::CliError;
+use crate::policy_kind::PolicyKind;
 use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
 use premath_memory::roots::MemoryRoots;
 use serde_json::{Value, json};
@@ -55,7 +57,10 @@ impl RetryPolicyFile {
         let path = path.to_path_buf();
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(source) => return Err(CliError::PolicyFile { path, source }),
+            Err(source) => {
+                let kind = PolicyKind::Retry;
+                return Err(CliError::PolicyFile { kind, path, source });
+            }
         };
         match RetryPolicy::parse(&bytes) {
             Ok(policy) => Ok(Self {
@@ -101,6 +106,8 @@ impl RetryPolicyFile {
 pub(crate) struct Configuration {
     /// The retry policy's artifact.
     pub(crate) retry_policy: Option<String>,
+    /// The turn policy's artifact.
+    pub(crate) turn_policy: Option<String>,
     /// What changes of issues rest on.
     pub(crate) mutation_mode: Option<String>,
     /// Why issues may be changed without an instruction.
@@ -155,6 +162,7 @@ impl Configuration {
         };
         Ok(Self {
             retry_policy: value("retry_policy")?,
+            turn_policy: value("turn_policy")?,
             mutation_mode: value("mutation_mode")?,
             override_reason: value("override_reason")?,
             support_until: value("support_until")?,
