@@ -166,15 +166,16 @@ impl Stage {
         if asked.aside {
             return self.answer_aside(out, dialect, played, asked.streams);
         }
+        let name = self.name_of_next(cue.conversation);
         let (turn, what) = self.next(&cue, script, &asked);
         played.turn = turn;
         match what {
-            None => self.say_it_is_over(out, dialect, played),
+            None => self.say_it_is_over(out, dialect, &name, played),
             Some(Turn::Answer { text, calls, stop }) => {
                 played.calls = made_calls(calls, dialect, asked.running, &played);
                 let says = Says {
                     stop: stop.clone(),
-                    ..says(text, &played)
+                    ..says(text, &name, &played)
                 };
                 self.answer_turn(out, dialect, played, &says)
             }
@@ -192,7 +193,7 @@ impl Stage {
                 let half = made_calls(call, dialect, asked.running, &played);
                 let says = Says {
                     calls: half,
-                    ..says(text, &played)
+                    ..says(text, &name, &played)
                 };
                 played.played = Played::Cut;
                 self.journal.push(played)?;
@@ -222,9 +223,10 @@ impl Stage {
         &self,
         out: &mut impl io::Write,
         dialect: Dialect,
+        name: &str,
         mut played: PlayedTurn,
     ) -> io::Result<()> {
-        let says = says("The script is over.", &played);
+        let says = says("The script is over.", name, &played);
         played.played = Played::Over;
         played.spent = Some(says.spent);
         self.journal.push(played)?;
@@ -242,6 +244,15 @@ impl Stage {
         played.spent = Some(says.spent);
         self.journal.push(played)?;
         http::stream(out, &dialect.events(says), false)
+    }
+
+    /// Names an answer by its conversation, and how many there were in it.
+    fn name_of_next(&self, conversation: &str) -> String {
+        let turns = self.journal.turns();
+        let before = turns
+            .iter()
+            .filter(|turn| turn.conversation == conversation);
+        format!("{conversation}_{}", before.count())
     }
 
     /// Finds the turn that comes next: after the calls that the conversation
@@ -290,12 +301,13 @@ impl Stage {
 }
 
 /// Returns what a turn says, with the calls that it makes.
-fn says(text: &str, played: &PlayedTurn) -> Says {
+fn says(text: &str, name: &str, played: &PlayedTurn) -> Says {
     Says {
         text: text.to_owned(),
         calls: played.calls.clone(),
         stop: None,
         spent: spent_by(played.turn),
+        name: name.to_owned(),
         turn: played.turn,
     }
 }

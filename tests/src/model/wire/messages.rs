@@ -97,10 +97,11 @@ fn opening(says: &Says) -> Vec<String> {
 }
 
 /// What went in without what came out of a cache, as the provider counts it.
+/// No two messages have one id.
 fn message(says: &Says) -> Value {
     let spent = says.spent;
     json!({
-        "id": format!("msg_{}", says.turn),
+        "id": format!("msg_{}", says.name),
         "type": "message",
         "role": "assistant",
         "model": "scripted",

@@ -49,6 +49,8 @@ pub(super) struct Says {
     /// Why it stops, if the reason is unusual.
     pub(super) stop: Option<String>,
     pub(super) spent: Spent,
+    /// What no other answer is named.
+    pub(super) name: String,
     pub(super) turn: usize,
 }
 
@@ -106,6 +108,7 @@ impl Dialect {
             calls: Vec::new(),
             stop: None,
             spent,
+            name: "aside".to_owned(),
             turn: 0,
         }
     }
