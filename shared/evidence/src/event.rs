@@ -55,6 +55,11 @@ pub enum EventKind<'a> {
     Retry(Retry),
     /// The agent warns of something and continues.
     Notice(String),
+    /// How many tasks of the agent run in the background: it is not done before
+    /// they are.
+    Running(u64),
+    /// A task in the background is over: the agent continues with its output.
+    TaskOver,
     /// The agent is done.
     Terminal(Terminal),
     /// An unknown type that cannot be a call.

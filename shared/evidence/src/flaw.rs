@@ -90,6 +90,9 @@ pub enum Flaw {
     /// Nothing was printed at all.
     #[error("the stream is empty: the agent did not start")]
     Empty,
+    /// What the agent began in the background had not ended with it.
+    #[error("the stream ends while {0} of the agent's tasks run in the background")]
+    TasksRunning(u64),
     /// The stream has no terminal event, or continues after it.
     #[error("the stream ends without its terminal event")]
     TerminalMissing,

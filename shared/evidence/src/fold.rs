@@ -46,6 +46,8 @@ pub struct StreamFold {
     unread: Unread,
     /// How many calls have begun and not ended.
     open: usize,
+    /// How many tasks run in the background.
+    running: u64,
     tools: BTreeSet<Arc<str>>,
     /// How many bytes are kept of calls, and rather more than less.
     call_bytes: usize,
@@ -106,6 +108,7 @@ impl StreamFold {
             },
             unread: Unread::default(),
             open: 0,
+            running: 0,
             tools: BTreeSet::new(),
             call_bytes: 0,
             full: false,
@@ -145,6 +148,8 @@ impl StreamFold {
                 self.stream.notices += 1;
                 self.stream.last_notice = Some(said);
             }
+            EventKind::Running(tasks) => self.running = tasks,
+            EventKind::TaskOver => self.active(source),
             EventKind::Terminal(terminal) => self.end(source, terminal),
             EventKind::Unknown(kind) => self.stream.count_unknown(kind),
             EventKind::Invalid(flaw) => self.stream.fault(Some(source.line), flaw),
@@ -166,15 +171,15 @@ impl StreamFold {
         self.stream.retries
     }
 
-    /// Returns whether calls were requested that have not ended: what a limit
-    /// on silence depends on.
+    /// Returns whether calls were requested that have not ended, or tasks run in
+    /// the background: what a limit on silence depends on.
     pub const fn is_in_call(&self) -> bool {
-        self.open > 0
+        self.open > 0 || self.running > 0
     }
 
-    /// Returns whether the agent said that it is done.
+    /// Returns whether the agent said that it is done, and it waits for nothing.
     pub fn is_over(&self) -> bool {
-        self.stream.terminal.is_some()
+        self.stream.terminal.is_some() && self.running == 0
     }
 
     /// Returns whether more was reported than is kept: the stream is lost,
@@ -189,6 +194,8 @@ impl StreamFold {
             self.stream.fault(None, Flaw::Empty);
         } else if self.stream.terminal.is_none() {
             self.stream.fault(None, Flaw::TerminalMissing);
+        } else if self.running > 0 {
+            self.stream.fault(None, Flaw::TasksRunning(self.running));
         }
         self.stream.log = log;
         self.stream

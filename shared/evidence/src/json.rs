@@ -160,6 +160,27 @@ impl<'a> Object<'a> {
         self.object(name)?.ok_or(Flaw::field(name, "an object"))
     }
 
+    /// Takes every member of an object within, each of them an object, whatever
+    /// its name; false where it is absent.
+    pub(crate) fn each_object(
+        &self,
+        name: &'static str,
+        mut take: impl FnMut(&Object<'_>) -> Result<(), Flaw>,
+    ) -> Result<bool, Flaw> {
+        let Some(within) = self.object(name)? else {
+            return Ok(false);
+        };
+        for (_, node) in within.members() {
+            let raw = node.raw().ok_or(Flaw::field(name, "objects"))?;
+            match Object::read(raw.get(), &Shape::FLAT) {
+                Ok(object) => take(&object)?,
+                Err(Flaw::TooManyParts) => return Err(Flaw::TooManyParts),
+                Err(_) => return Err(Flaw::field(name, "objects")),
+            }
+        }
+        Ok(true)
+    }
+
     /// Returns the objects of a list that the object's shape reads into; none
     /// where it is absent.
     pub(crate) fn objects(&self, name: &'static str) -> Result<impl Iterator<Item = &Self>, Flaw> {

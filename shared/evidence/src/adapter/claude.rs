@@ -2,7 +2,9 @@
 //!
 //! One message may hold several blocks, and several lines may tell one
 //! message. `is_error` can come with the subtype `success`, the cost is that
-//! of the session so far, and `allowed` is what a limit says all day long.
+//! of the session so far, and `allowed` is what a limit says all day long. A
+//! call that begins a task in the background is over when the task begins: the
+//! agent ends its turn, waits for the task, and takes another turn.
 
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
@@ -39,9 +41,12 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     },
     stop_reasons_by_exit: &[],
     says_begin: true,
-    // A message has blocks.
     hooks: &super::hook::claude::HOOKS,
-    shape: &Shape(&[("message", Shape(&[("content", Shape::FLAT)]))]),
+    // A message has blocks; beside it is the outcome of its calls.
+    shape: &Shape(&[
+        ("message", Shape(&[("content", Shape::FLAT)])),
+        ("tool_result_meta", Shape::FLAT),
+    ]),
     reader: || Box::new(Claude),
 };
 
@@ -56,21 +61,40 @@ impl LineReader for Claude {
 }
 
 /// Subtypes of `system` that tell of no call, though some bear ids.
-const NOTICES: [&str; 14] = [
-    "background_tasks_changed",
+const NOTICES: [&str; 25] = [
+    "api_error",
     "compact_boundary",
     "files_persisted",
     "hook_progress",
     "hook_response",
     "hook_started",
+    "memory_recall",
+    "memory_saved",
+    "model_consent_fallback",
+    "model_fallback",
+    "model_refusal_fallback",
     "model_refusal_no_fallback",
     "post_turn_summary",
+    "session_state_changed",
+    "session_title_changed",
+    "shell_cwd",
     "status",
-    "task_notification",
+    "stop_hook_summary",
     "task_progress",
     "task_started",
+    "task_summary",
     "task_updated",
     "thinking_tokens",
+    "turn_duration",
+    "vcs_state_changed",
+];
+
+/// Subtypes of `system` that warn of something, and the member that has the
+/// warning.
+const WARNINGS: [(&str, &str); 3] = [
+    ("informational", "content"),
+    ("notification", "text"),
+    ("permission_denied", "message"),
 ];
 
 /// The model's name in messages that the agent wrote itself.
@@ -102,8 +126,24 @@ fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
             status: line.count("error_status")?,
             said: String::new(),
         })),
+        "background_tasks_changed" => {
+            let tasks = line.get("tasks")?.and_then(length);
+            let tasks = tasks.ok_or(Flaw::field("tasks", "a list"))?;
+            out(EventKind::Running(tasks as u64));
+        }
+        // An agent that was done already continues.
+        "task_notification" => {
+            out(EventKind::TaskOver);
+            let status = line.text("status")?.unwrap_or_default();
+            if status != "completed" {
+                out(EventKind::Notice(format!("a task {}", cut(&status))));
+            }
+        }
         known if NOTICES.contains(&known) => {}
-        other => return unknown(&format!("system/{other}"), line, out),
+        other => match WARNINGS.iter().find(|(known, _)| *known == other) {
+            Some((_, said)) => out(EventKind::Notice(line.excerpt(said)?)),
+            None => return unknown(&format!("system/{other}"), line, out),
+        },
     }
     Ok(())
 }
@@ -131,7 +171,7 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
                     synthesized: false,
                 }));
             }
-            kind if kind.ends_with("tool_result") => ended(block, &speaker, out)?,
+            kind if kind.ends_with("tool_result") => ended(block, &speaker, false, out)?,
             other => unknown(other, block, out)?,
         }
     }
@@ -167,9 +207,10 @@ fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     if message.is_text("content")? {
         return Ok(());
     }
+    let was_kept = was_kept_from_running(line);
     for block in message.objects("content")? {
         match &*block.word("type")? {
-            "tool_result" => ended(block, &speaker, out)?,
+            "tool_result" => ended(block, &speaker, was_kept, out)?,
             "text" | "image" | "document" => {}
             other => unknown(other, block, out)?,
         }
@@ -177,16 +218,31 @@ fn user(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     Ok(())
 }
 
-fn ended(block: &Object<'_>, speaker: &Speaker, out: Out<'_>) -> Result<(), Flaw> {
+/// Returns whether a hook, a rule or a person kept the calls of a line from
+/// running. Only their class depends on it: another form of the member is not a
+/// flaw.
+fn was_kept_from_running(line: &Object<'_>) -> bool {
+    let mut calls = line.objects("tool_result_meta").into_iter().flatten();
+    calls.any(|call| call.has("non_execution_kind"))
+}
+
+/// Returns the class of a call that failed, by what it says.
+fn failure(said: &str, was_kept: bool) -> &'static str {
+    match said {
+        _ if was_kept => "call_denied",
+        // No such tool, bad arguments, or an edit that does not apply: refused by
+        // the agent itself, and no hook is called.
+        said if said.starts_with("<tool_use_error>") => "tool_refused",
+        said if said.starts_with("Exit code ") => "command_failed",
+        _ => "tool_error",
+    }
+}
+
+fn ended(block: &Object<'_>, speaker: &Speaker, was_kept: bool, out: Out<'_>) -> Result<(), Flaw> {
     let content = block.get("content")?;
     let end = if block.flag("is_error")? {
         let said = block.excerpt("content")?;
-        // Refused by the agent itself: no hook is called.
-        let class = match said.starts_with("<tool_use_error>") {
-            true => "tool_refused",
-            false => "tool_error",
-        };
-        CallEnd::failed(class, said)
+        CallEnd::failed(failure(&said, was_kept), said)
     } else {
         CallEnd::Ok
     };
@@ -204,12 +260,7 @@ fn ended(block: &Object<'_>, speaker: &Speaker, out: Out<'_>) -> Result<(), Flaw
 fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
     let subtype = line.word("subtype")?;
     let failed = line.flag("is_error")? || &*subtype != "success";
-    let usage = line.object("usage")?;
-    out(EventKind::Usage(ReportedUsage {
-        basis: UsageBasis::Turn,
-        tokens: usage.as_deref().map(tokens).transpose()?,
-        cost_nano_usd: line.nano_usd("total_cost_usd")?,
-    }));
+    spent(line, out)?;
     let denied = line.get("permission_denials")?.and_then(length);
     if let Some(denied) = denied.filter(|denied| *denied > 0) {
         out(EventKind::Notice(format!("{denied} calls denied")));
@@ -221,13 +272,14 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         }));
     }
     out(EventKind::Terminal(if failed {
-        let reason = if &*subtype == "success" {
-            "is_error"
-        } else {
-            &*subtype
-        };
+        let mut reason = Some(subtype).filter(|subtype| subtype != "success");
+        for name in ["api_error", "api_error_type"] {
+            if reason.is_none() {
+                reason = line.text(name)?;
+            }
+        }
         Terminal::Failed {
-            reason: cut(reason).to_owned(),
+            reason: cut(reason.as_deref().unwrap_or("is_error")).to_owned(),
             message: line.excerpt("result")?,
         }
     } else {
@@ -237,6 +289,54 @@ fn result(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         }
     }));
     Ok(())
+}
+
+/// What was spent since the last result: by model, with what sub-agents spent.
+/// `usage`, all that older versions have, is without these, and
+/// `total_cost_usd` is that of the session, with what it had cost before it was
+/// resumed.
+fn spent(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
+    let mut sum = Tokens::default();
+    let mut cost = 0_u64;
+    let is_there = line.each_object("model_usage_since_last_result", |model| {
+        sum = sum.plus(model_tokens(model)?);
+        cost = cost.saturating_add(model.nano_usd("costUSD")?.unwrap_or_default());
+        Ok(())
+    })?;
+    let (turn, step) = if is_there {
+        (Some(sum), Some(cost))
+    } else {
+        let usage = line.object("usage")?;
+        (usage.as_deref().map(tokens).transpose()?, None)
+    };
+    out(EventKind::Usage(ReportedUsage {
+        basis: UsageBasis::Turn,
+        tokens: turn,
+        cost_nano_usd: match step {
+            None => line.nano_usd("total_cost_usd")?,
+            Some(_) => None,
+        },
+    }));
+    if step.is_some() {
+        out(EventKind::Usage(ReportedUsage {
+            basis: UsageBasis::Step,
+            tokens: None,
+            cost_nano_usd: step,
+        }));
+    }
+    Ok(())
+}
+
+fn model_tokens(model: &Object<'_>) -> Result<Tokens, Flaw> {
+    let count = |name| Ok(model.count(name)?.unwrap_or_default());
+    let cached = count("cacheReadInputTokens")?;
+    let written: u64 = count("cacheCreationInputTokens")?;
+    let fresh: u64 = count("inputTokens")?;
+    Ok(Tokens {
+        input: fresh.saturating_add(written).saturating_add(cached),
+        cached,
+        output: count("outputTokens")?,
+    })
 }
 
 fn limit(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {

@@ -14,9 +14,9 @@ const OPEN_MESSAGES: usize = 64;
 pub struct RunSpending {
     /// The tokens, where any were reported.
     pub tokens: Option<Tokens>,
-    /// The cost in billionths of a dollar, where it was reported. Claude's is
-    /// that of its whole session: of a session that is resumed, what it had
-    /// cost before is in it.
+    /// The cost in billionths of a dollar, where it was reported. That of older
+    /// versions of Claude is the whole session's: of a session that is resumed,
+    /// what it had cost before is in it.
     pub cost_nano_usd: Option<u64>,
 }
 

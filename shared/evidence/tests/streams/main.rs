@@ -7,6 +7,7 @@
 
 #[path = "../case/mod.rs"]
 mod case;
+mod claude;
 mod faults;
 mod folds;
 mod judge;
