@@ -1,10 +1,8 @@
-//! `premath-agents`: installs the agents, and records what the open-source ones
-//! print when the model server plays scripts to them.
+//! `premath-agents`: installs the agents, and records what they print when the
+//! model server plays scripts to them.
 
 use premath_evidence::Agent;
-use premath_tests::agents::{
-    Installed, form, install, missing, record, recorded_agents, recordings,
-};
+use premath_tests::agents::{Installed, form, install, missing, playable, record, recordings};
 use premath_tests::model::Scripts;
 use premath_tests::workspace;
 use std::collections::BTreeSet;
@@ -57,16 +55,17 @@ fn asked(arguments: &[String]) -> Option<Asked> {
     for pair in arguments.chunks(2) {
         match pair {
             [flag, name] if flag == "--agent" => {
-                asked
-                    .agents
-                    .extend(agents_of(&recorded_agents(), std::slice::from_ref(name))?);
+                asked.agents.extend(agents_of(
+                    &playable().collect::<Vec<_>>(),
+                    std::slice::from_ref(name),
+                )?);
             }
             [flag, name] if flag == "--script" => asked.script = Some(name.clone()),
             _ => return None,
         }
     }
     if asked.agents.is_empty() {
-        asked.agents = recorded_agents();
+        asked.agents = playable().collect();
     }
     Some(asked)
 }

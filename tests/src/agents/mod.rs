@@ -1,5 +1,4 @@
-//! The real agents: installed, pointed at a model server of ours, and the
-//! open-source ones recorded.
+//! The real agents: installed, pointed at a model server of ours, and recorded.
 
 pub mod form;
 mod installed;
@@ -9,7 +8,7 @@ mod profile;
 mod recording;
 
 pub use installed::{Installed, agents_folder, install, missing, pinned};
-pub use kit::{StreamLines, playable, recorded as recorded_agents, stream_lines};
+pub use kit::{StreamLines, playable, stream_lines};
 pub use normal::normalised;
 pub use profile::Profile;
 pub use recording::{Recorded, record, recordings};

@@ -4,13 +4,34 @@
 //! fields, their spelling and what appears twice stay as the agent printed
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Members whose numbers and texts are times.
-const TIMES: [&str; 4] = ["timestamp", "start", "end", "duration_ms"];
+const TIMES: [&str; 12] = [
+    "timestamp",
+    "start",
+    "end",
+    "end_time",
+    "duration_ms",
+    "duration_api_ms",
+    "first_content_frame_ms",
+    "retry_delay_ms",
+    "time_to_request_ms",
+    "totalDurationMs",
+    "ttft_ms",
+    "ttft_stream_ms",
+];
 
 /// Members whose numbers are those of processes.
 const PROCESSES: [&str; 2] = ["pid", "session_id"];
+
+/// Members whose texts are made-up ids that other texts name too, and the
+/// words that replace them: Claude's tasks, and what it calls their runs.
+const NAMED: [(&str, &str); 3] = [
+    ("task_id", "task"),
+    ("run_id", "run"),
+    ("harnessSectionHash", "section"),
+];
 
 /// What ids of OpenCode begin with.
 const IDS: [&str; 4] = ["ses_", "msg_", "prt_", "tool_"];
@@ -19,12 +40,54 @@ const IDS: [&str; 4] = ["ses_", "msg_", "prt_", "tool_"];
 /// the folder, the server's address.
 pub fn normalised(stream: &str, folder: &str, url: &str) -> String {
     let mut text = stream.replace(folder, "/scratch");
+    // Claude names folders by whole paths.
+    let flat = |path: &str| path.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    text = text.replace(&flat(folder), &flat("/scratch"));
     let address = url.trim_start_matches("http://");
     text = text.replace(address, "127.0.0.1:1");
+    for (member, word) in NAMED {
+        text = without_named(&text, member, word);
+    }
+    for (before, after) in NUMBERED {
+        text = without_number(&text, before, after);
+    }
     for name in TIMES {
         text = without_values(&text, &format!("\"{name}\":"));
     }
     without_ids(&without_numbers(&text))
+}
+
+/// Numbers of processes and users within texts: what comes before them, and
+/// after them.
+const NUMBERED: [(&str, &str); 2] = [("/cc-socks/", ".sock"), ("/tmp/claude-", "/")];
+
+/// Counts the values of a member, wherever else they are named.
+fn without_named(text: &str, member: &str, word: &str) -> String {
+    let begin = format!("\"{member}\":\"");
+    let mut out = text.to_owned();
+    let mut known = BTreeSet::new();
+    for (at, _) in text.match_indices(&begin) {
+        let value = text[at + begin.len()..].split('"').next();
+        let value = value.unwrap_or_default();
+        if !value.is_empty() && known.insert(value) {
+            out = out.replace(value, &format!("{word}{}", known.len()));
+        }
+    }
+    out
+}
+
+/// Puts a 1 in place of every number between two texts.
+fn without_number(text: &str, before: &str, after: &str) -> String {
+    let mut parts = text.split(before);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let is_number = rest.len() < part.len() && rest.starts_with(after);
+        out.push_str(before);
+        out.push_str(if is_number { "1" } else { "" });
+        out.push_str(if is_number { rest } else { part });
+    }
+    out
 }
 
 /// Returns a text without the numbers of processes.

@@ -49,7 +49,14 @@ pub fn record(installed: &Installed, name: &str, scripts: &Scripts) -> Recorded 
         ModelServer::start(scripts.clone(), Journal::in_file(&journal).unwrap(), None).unwrap();
     let profile = Profile::set_up(installed, &folder.join("home"), &server.url());
     let prompt = format!("Do what is asked. play:{name}");
-    let mut running = profile.run(&prompt, &work, &folder.join("agent")).start();
+    let mut run = profile.run(&prompt, &work, &folder.join("agent"));
+    // What Claude's tasks print is else below `/tmp`.
+    run = run.env("CLAUDE_CODE_TMPDIR", folder.join("tmp"));
+    // The folder is a scratch one; Claude works as root only if this is set.
+    for name in installed.agent.spec().confined_variables {
+        run = run.env(name, "1");
+    }
+    let mut running = run.start();
     let patience = scripts.get(name).and_then(|script| script.patience);
     let limit = patience.map_or(PATIENCE, Duration::from_secs);
     let over = until(limit, || running.is_over().then_some(()));

@@ -9,13 +9,15 @@ use serde_json::{Value, json};
 /// Claude, as tests know it.
 pub(super) static KIT: AgentKit = AgentKit {
     agent: Agent::Claude,
-    is_recorded: false,
     settings: (".claude/settings.json", settings),
     // No file of its names a server.
     environment: |url, _| {
         vec![
             ("ANTHROPIC_BASE_URL", url.to_owned()),
             ("ANTHROPIC_API_KEY", "none".to_owned()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+            ("CLAUDE_CODE_MAX_RETRIES", "2".to_owned()),
+            ("DISABLE_AUTOUPDATER", "1".to_owned()),
         ]
     },
     arguments: &[

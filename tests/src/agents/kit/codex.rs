@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 /// Codex, as tests know it.
 pub(super) static KIT: AgentKit = AgentKit {
     agent: Agent::Codex,
-    is_recorded: true,
     settings: (".codex/config.toml", settings),
     environment: |_, home| {
         let folder = home.join(".codex").to_string_lossy().into_owned();

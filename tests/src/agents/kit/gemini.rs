@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 /// Gemini CLI, as tests know it.
 pub(super) static KIT: AgentKit = AgentKit {
     agent: Agent::Gemini,
-    is_recorded: true,
     settings: (".gemini/settings.json", settings),
     environment: |url, _| {
         vec![

@@ -15,8 +15,6 @@ use std::path::Path;
 pub(crate) struct AgentKit {
     /// The agent.
     agent: Agent,
-    /// Whether it is open source, and its streams are recorded.
-    is_recorded: bool,
     /// A file of the home, and its text for the address of a model server.
     pub(super) settings: (&'static str, fn(&str) -> String),
     /// The variables that it needs besides, for the address and the home.
@@ -55,12 +53,6 @@ pub(crate) fn kit(agent: Agent) -> Option<&'static AgentKit> {
 /// Returns the agents that tests can play.
 pub fn playable() -> impl Iterator<Item = Agent> {
     KITS.into_iter().map(|kit| kit.agent)
-}
-
-/// Returns the agents that are open source, whose streams are recorded.
-pub fn recorded() -> Vec<Agent> {
-    let kits = KITS.into_iter().filter(|kit| kit.is_recorded);
-    kits.map(|kit| kit.agent).collect()
 }
 
 /// Returns the lines of a generated stream of an agent that tests can play.

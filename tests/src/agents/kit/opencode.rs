@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 /// OpenCode, as tests know it.
 pub(super) static KIT: AgentKit = AgentKit {
     agent: Agent::OpenCode,
-    is_recorded: true,
     settings: (".config/opencode/opencode.json", settings),
     environment: |_, _| Vec::new(),
     arguments: &["run", "--format", "json"],

@@ -7,6 +7,27 @@ use premath_evidence::Terminal;
 /// Agent, script, exit code · the ends of the calls, in the order in which they
 /// were reported · the terminal event · the stream's classes, then the gate's.
 const AMOUNTS: &str = "\
+claude broken 1 · ok · failed api_error · protocol.stop_reason_unhandled
+claude claude-background 0 · ok · end_turn ·
+claude claude-declined 1 · ok · failed is_error · protocol.stop_reason_unhandled
+claude claude-full 1 · ok · failed max_output_tokens · protocol.stop_reason_unhandled
+claude claude-others 0 · tool_refused ok ok tool_refused command_failed ok · end_turn ·
+claude claude-task 0 · ok ok · end_turn ·
+claude claude-tasks 0 · ok ok ok ok · end_turn ·
+claude claude-timeout stopped · ok · none · agent_stream_invalid protocol.stop_reason_unhandled
+claude cut 0 · ok ok · end_turn ·
+claude cut-call 0 · ok ok · end_turn ·
+claude cut-off 1 · ok · failed connection_failed · protocol.stop_reason_unhandled
+claude exhausted 1 · ok · failed rate_limit_error · usage_limit protocol.stop_reason_unhandled
+claude hiccup 0 · ok · end_turn ·
+claude limited 0 · ok ok · end_turn ·
+claude loop 0 · ok ok ok ok ok ok ok · end_turn ·
+claude parallel 0 · ok command_failed ok ok · end_turn ·
+claude plain 0 ·  · end_turn ·
+claude plan 0 · tool_refused ok tool_refused tool_refused · end_turn ·
+claude refused 1 · ok · failed invalid_request_error · protocol.stop_reason_unhandled
+claude work 0 · ok ok ok ok · end_turn ·
+claude wrong-call 0 · tool_refused tool_error · end_turn ·
 codex broken 1 · ok · failed turn_failed · protocol.stop_reason_unhandled
 codex codex-abandoned 0 · open · end_turn · tool.join_incomplete tool.result_missing
 codex codex-others 0 · ok · end_turn ·

@@ -66,6 +66,12 @@ fn read_of(agent: Agent, call: &Value) -> ReadCall {
             (None, "file_change", added(path))
         }
         (Agent::Gemini, _) => (Some(format!("{name}__{id}")), name, arguments.clone()),
+        // What has a default is filled in.
+        (Agent::Claude, "Edit") => {
+            let mut input = arguments.clone();
+            input["replace_all"] = json!(false);
+            (Some(id.to_owned()), name, input)
+        }
         // An unknown tool is reported as a tool that reports this error.
         (Agent::OpenCode, "no_such_tool") => {
             let error = "Model tried to call unavailable tool 'no_such_tool'. Available tools: \
@@ -157,9 +163,10 @@ fn what_was_spent_is_what_the_answers_said() {
         let mut nano_usd = 0;
         // The titles that OpenCode asks for, and what sub-agents spend, it
         // reports to no one.
-        let own = recording.journal.iter().filter(|answer| {
-            answer["played"] != "aside" && answer["conversation"] == *recording.script
-        });
+        let own = recording
+            .journal
+            .iter()
+            .filter(|answer| answer["played"] != "aside" && recording.is_of_own(answer));
         // Nor is an answer counted by which Gemini CLI sees a loop, or whose
         // calls did not end.
         let seen = |answer: &&Value| {
@@ -176,9 +183,18 @@ fn what_was_spent_is_what_the_answers_said() {
             sum.input += count("input");
             sum.cached += count("cached");
             sum.output += count("output");
-            // A dollar a million of input, ten of output, a tenth for the cache.
+            // A million of input, of what was in the cache, and of output: four
+            // dollars, one fifth of one, and twenty, as Claude knows them of
+            // its default model; one, a tenth, and ten in OpenCode's settings.
+            let prices = match recording.agent {
+                Agent::Claude => [4000, 200, 20_000],
+                _ => [1000, 100, 10_000],
+            };
             let fresh = count("input") - count("cached");
-            nano_usd += fresh * 1000 + count("cached") * 100 + count("output") * 10_000;
+            let counts = [fresh, count("cached"), count("output")];
+            nano_usd += std::iter::zip(prices, counts)
+                .map(|(price, count)| price * count)
+                .sum::<u64>();
         }
         let spent = stream.spent();
         let place = format!("{:?} {}", recording.agent, recording.script);
@@ -189,7 +205,7 @@ fn what_was_spent_is_what_the_answers_said() {
             }
             _ => assert_eq!(spent.tokens.unwrap_or_default(), sum, "{place}"),
         }
-        if recording.agent == Agent::OpenCode {
+        if matches!(recording.agent, Agent::Claude | Agent::OpenCode) {
             assert_eq!(spent.cost_nano_usd.unwrap_or_default(), nano_usd, "{place}");
         }
     }

@@ -33,6 +33,7 @@ impl<'a> Lines<'a> {
     /// The first line of a session.
     fn opens(&self, line: &str) -> bool {
         match self.agent {
+            Agent::Claude => line.contains("\"subtype\":\"init\""),
             Agent::Codex => Self::has(line, "thread.started"),
             Agent::Gemini => Self::has(line, "init"),
             _ => false,
@@ -53,7 +54,7 @@ impl<'a> Lines<'a> {
     fn begins(&self, line: &str) -> bool {
         match self.agent {
             Agent::Codex => Self::has(line, "item.started") && !Self::has(line, "file_change"),
-            Agent::Gemini => Self::has(line, "tool_use"),
+            Agent::Claude | Agent::Gemini => Self::has(line, "tool_use"),
             _ => false,
         }
     }
@@ -65,7 +66,7 @@ impl<'a> Lines<'a> {
                 let calls = ["command_execution", "file_change"];
                 Self::has(line, "item.completed") && calls.iter().any(|kind| Self::has(line, kind))
             }
-            Agent::Gemini => Self::has(line, "tool_result"),
+            Agent::Claude | Agent::Gemini => Self::has(line, "tool_result"),
             _ => Self::has(line, "tool_use"),
         }
     }
@@ -73,21 +74,22 @@ impl<'a> Lines<'a> {
     fn is_terminal(&self, line: &str) -> bool {
         match self.agent {
             Agent::Codex => Self::has(line, "turn.completed"),
-            Agent::Gemini => Self::has(line, "result"),
+            Agent::Claude | Agent::Gemini => Self::has(line, "result"),
             _ => line.contains("\"reason\":\"stop\""),
         }
     }
 
-    fn id_member(&self) -> &'static str {
+    fn id_member(&self, line: &str) -> &'static str {
         match self.agent {
-            Agent::Codex => "\"id\":",
+            Agent::Claude if Self::has(line, "tool_result") => "\"tool_use_id\":",
+            Agent::Claude | Agent::Codex => "\"id\":",
             Agent::Gemini => "\"tool_id\":",
             _ => "\"callID\":",
         }
     }
 
     fn id(&self, line: &'a str) -> &'a str {
-        let (_, rest) = line.split_once(self.id_member()).unwrap();
+        let (_, rest) = line.split_once(self.id_member(line)).unwrap();
         rest.split('"').nth(1).unwrap()
     }
 
@@ -97,6 +99,19 @@ impl<'a> Lines<'a> {
             .filter(|(_, line)| is(line))
             .map(|(at, _)| at)
             .collect()
+    }
+
+    /// How many lines there are up to the first terminal event after all work.
+    /// Claude ends a turn for each task that was over, and may do nothing in it.
+    fn lines_of_work(&self) -> usize {
+        let works = |line: &str| {
+            let is_told = line.contains("\"subtype\":\"task_notification\"");
+            is_told || self.begins(line) || self.ends(line)
+        };
+        let last = self.places(works).last().copied().unwrap_or_default();
+        let after = self.places(|line| self.is_terminal(line));
+        let end = after.into_iter().find(|at| *at > last);
+        end.map_or(self.lines.len(), |end| end + 1)
     }
 
     fn without(&self, at: usize) -> Vec<u8> {
@@ -140,7 +155,10 @@ fn losses(of: &Lines<'_>) -> Planted {
     };
     lose(
         "the begin of the session is lost",
-        of.places(|line| of.opens(line)),
+        of.places(|line| of.opens(line))
+            .into_iter()
+            .take(1)
+            .collect(),
     );
     lose(
         "the begin of a turn is lost",
@@ -159,9 +177,12 @@ fn losses(of: &Lines<'_>) -> Planted {
     );
     lose(
         "the terminal event is lost",
-        of.places(|line| of.is_terminal(line)),
+        of.places(|line| of.is_terminal(line))
+            .pop()
+            .into_iter()
+            .collect(),
     );
-    for end in 0..of.lines.len() {
+    for end in 0..of.lines_of_work().min(of.lines.len()) {
         planted.push(("the stream ends early", text(&of.lines[..end])));
     }
     let whole = text(&of.lines);
@@ -183,6 +204,10 @@ fn additions(of: &Lines<'_>) -> Planted {
         planted.push(("a call ends again at the end", of.with(last, of.lines[at])));
     }
     let (invented, unknown) = match of.agent {
+        Agent::Claude => (
+            r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_9","content":"passed","is_error":false}]},"parent_tool_use_id":null}"#,
+            r#"{"type":"tool_batch","calls":[{"tool_use_id":"call_9"}]}"#,
+        ),
         Agent::Codex => (
             r#"{"type":"item.completed","item":{"id":"item_90","type":"command_execution","command":"true","aggregated_output":"","exit_code":0,"status":"completed"}}"#,
             r#"{"type":"item.completed","item":{"id":"item_90","type":"shell_snapshot","status":"completed"}}"#,
@@ -216,8 +241,8 @@ fn changes(of: &Lines<'_>) -> Planted {
     let mut change = |name, at: usize, from: &str, to: &str| {
         planted.extend(of.changed(at, from, to).map(|stream| (name, stream)));
     };
-    let member = of.id_member();
     for at in of.places(|line| of.ends(line)) {
+        let member = of.id_member(of.lines[at]);
         let id = format!("{member}\"{}\"", of.id(of.lines[at]));
         change("an end has no id", at, &id, "\"was\":\"x\"");
         change("an end has an empty id", at, &id, &format!("{member}\"\""));
@@ -232,6 +257,32 @@ fn changes(of: &Lines<'_>) -> Planted {
         } else if !Lines::has(of.lines[at], "file_change") {
             change("an end has another id", at, &id, &other);
         }
+        change(
+            "an end is another agent's",
+            at,
+            "\"parent_tool_use_id\":null",
+            "\"parent_tool_use_id\":\"call_70\"",
+        );
+    }
+    planted.extend(changes_of_words(of));
+    let whole = text(&of.lines);
+    for at in [1, whole.len() / 2, whole.len() - 4] {
+        let mut broken = whole.clone();
+        broken[at] = 0xff;
+        planted.push(("a byte is not text", broken));
+    }
+    planted
+}
+
+/// Exit codes, states and reasons.
+fn changes_of_words(of: &Lines<'_>) -> Planted {
+    let mut planted = Planted::new();
+    let mut change = |name, at: usize, from: &str, to: &str| {
+        planted.extend(of.changed(at, from, to).map(|stream| (name, stream)));
+    };
+    // No end of Claude's has an exit code or a status.
+    let has_words = of.agent != Agent::Claude;
+    for at in of.places(|line| has_words && of.ends(line)) {
         for code in ["0", "1", "2", "3"] {
             for exit in ["exit_code", "exit"] {
                 let (from, null) = (format!("\"{exit}\":{code}"), format!("\"{exit}\":null"));
@@ -250,20 +301,16 @@ fn changes(of: &Lines<'_>) -> Planted {
             change("a call has no status", at, &from, "\"was\":\"there\"");
         }
     }
-    for at in of.places(|line| of.is_terminal(line)) {
+    if let Some(at) = of.places(|line| of.is_terminal(line)).pop() {
         for (from, to) in [
+            ("\"subtype\":\"success\"", "\"subtype\":\"error_max_turns\""),
+            ("\"is_error\":false", "\"is_error\":true"),
             ("turn.completed", "turn.failed\",\"error\":{},\"was\":\""),
             ("\"status\":\"success\"", "\"status\":\"error\""),
             ("\"reason\":\"stop\"", "\"reason\":\"content-filter\""),
         ] {
             change("the agent failed at its end", at, from, to);
         }
-    }
-    let whole = text(&of.lines);
-    for at in [1, whole.len() / 2, whole.len() - 4] {
-        let mut broken = whole.clone();
-        broken[at] = 0xff;
-        planted.push(("a byte is not text", broken));
     }
     planted
 }
@@ -336,6 +383,12 @@ fn refused(agent: Agent) -> BTreeMap<&'static str, usize> {
         }
     }
     counts
+}
+
+#[test]
+fn of_claude() {
+    let counts = refused(Agent::Claude);
+    assert!(counts.len() >= 20, "{counts:?}");
 }
 
 #[test]

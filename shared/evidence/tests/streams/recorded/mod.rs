@@ -40,10 +40,15 @@ impl Recording {
     /// Returns the calls that the model made, in their order.
     fn made(&self) -> impl Iterator<Item = &Value> {
         let answers = self.journal.iter();
-        // What a sub-agent's model calls is not reported.
-        let own = answers.filter(|answer| answer["conversation"] == *self.script);
-        own.filter_map(|answer| answer["calls"].as_array())
+        let seen = answers.filter(|answer| self.is_of_own(answer));
+        seen.filter_map(|answer| answer["calls"].as_array())
             .flatten()
+    }
+
+    /// Returns whether the stream reports an answer: Claude alone reports those
+    /// of sub-agents.
+    fn is_of_own(&self, answer: &Value) -> bool {
+        self.agent == Agent::Claude || answer["conversation"] == *self.script
     }
 }
 
