@@ -2,8 +2,10 @@
 //! model server plays scripts to them.
 
 use premath_evidence::Agent;
-use premath_tests::agents::{Installed, form, install, missing, playable, record, recordings};
-use premath_tests::model::Scripts;
+use premath_tests::agents::{
+    Installed, Recorded, form, install, missing, playable, record, recordings,
+};
+use premath_tests::model::{Hooked, Scripts};
 use premath_tests::workspace;
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +17,12 @@ const USAGE: &str = "usage: premath-agents install [AGENT…]
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments
+        .first()
+        .is_some_and(|first| first == premath_hook::MODE)
+    {
+        return premath_hook::main(std::env::args_os().skip(2));
+    }
     let done = match arguments.split_first() {
         Some((first, rest)) if first == "install" => agents_of(Agent::ALL, rest).map(|agents| {
             install(&agents);
@@ -70,6 +78,17 @@ fn asked(arguments: &[String]) -> Option<Asked> {
     Some(asked)
 }
 
+fn line_of(agent: Agent, name: &str, recorded: &Recorded) -> String {
+    let hooks = recorded.hooks.as_ref().map(|hooks| hooks.lines().count());
+    let hooks = hooks.map_or_else(String::new, |events| format!("{events} events of hooks, "));
+    format!(
+        "{} {name}: {} lines, {hooks}{}",
+        agent.as_str(),
+        recorded.stream.lines().count(),
+        recorded.run.trim_end()
+    )
+}
+
 /// Records, and says what changed in form; false where nothing could be.
 fn record_all(asked: &Asked) -> Option<bool> {
     let mut out = std::io::stdout();
@@ -101,17 +120,19 @@ fn record_all(asked: &Asked) -> Option<bool> {
             if !wanted || !script.is_for(*agent) {
                 continue;
             }
-            let stored = recordings(*agent).join(format!("{name}.jsonl"));
-            before.extend(form::form(&fs::read_to_string(&stored).unwrap_or_default()));
-            let recorded = record(&installed, name, &scripts);
-            after.extend(form::form(&recorded.stream));
-            recorded.write(*agent, name);
-            say(format!(
-                "{} {name}: {} lines, {}",
-                agent.as_str(),
-                recorded.stream.lines().count(),
-                recorded.run.trim_end()
-            ));
+            if script.hooks != Hooked::Only {
+                let stored = recordings(*agent).join(format!("{name}.jsonl"));
+                before.extend(form::form(&fs::read_to_string(&stored).unwrap_or_default()));
+                let recorded = record(&installed, name, &scripts, false);
+                after.extend(form::form(&recorded.stream));
+                recorded.write(*agent, name);
+                say(line_of(*agent, name, &recorded));
+            }
+            if script.hooks != Hooked::Never {
+                let recorded = record(&installed, name, &scripts, true);
+                recorded.write(*agent, name);
+                say(line_of(*agent, name, &recorded));
+            }
         }
         let changes = form::changes(&before, &after);
         say(format!(

@@ -1,6 +1,7 @@
 //! The real agents: installed, pointed at a model server of ours, and recorded.
 
 pub mod form;
+mod hooked;
 mod installed;
 pub(crate) mod kit;
 mod normal;

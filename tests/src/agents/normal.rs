@@ -33,6 +33,9 @@ const NAMED: [(&str, &str); 3] = [
     ("harnessSectionHash", "section"),
 ];
 
+/// Members whose texts are paths with times and ids in them.
+const PATHS: [&str; 2] = ["transcript_path", "agent_transcript_path"];
+
 /// What ids of OpenCode begin with.
 const IDS: [&str; 4] = ["ses_", "msg_", "prt_", "tool_"];
 
@@ -45,6 +48,9 @@ pub fn normalised(stream: &str, folder: &str, url: &str) -> String {
     text = text.replace(&flat(folder), &flat("/scratch"));
     let address = url.trim_start_matches("http://");
     text = text.replace(address, "127.0.0.1:1");
+    for name in PATHS {
+        text = without_text(&text, name, "/scratch/transcript");
+    }
     for (member, word) in NAMED {
         text = without_named(&text, member, word);
     }
@@ -59,7 +65,12 @@ pub fn normalised(stream: &str, folder: &str, url: &str) -> String {
 
 /// Numbers of processes and users within texts: what comes before them, and
 /// after them.
-const NUMBERED: [(&str, &str); 2] = [("/cc-socks/", ".sock"), ("/tmp/claude-", "/")];
+const NUMBERED: [(&str, &str); 4] = [
+    ("/cc-socks/", ".sock"),
+    ("/tmp/claude-", "/"),
+    ("Process Group PGID: ", "\\n"),
+    ("Wall time: ", " seconds"),
+];
 
 /// Counts the values of a member, wherever else they are named.
 fn without_named(text: &str, member: &str, word: &str) -> String {
@@ -76,12 +87,31 @@ fn without_named(text: &str, member: &str, word: &str) -> String {
     out
 }
 
+/// Puts a text in place of that of every such member.
+fn without_text(text: &str, member: &str, instead: &str) -> String {
+    let begin = format!("\"{member}\":\"");
+    let mut parts = text.split(&begin);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.find('"').map_or("", |end| &part[end..]);
+        out.extend([&begin, instead, rest]);
+    }
+    out
+}
+
 /// Puts a 1 in place of every number between two texts.
 fn without_number(text: &str, before: &str, after: &str) -> String {
     let mut parts = text.split(before);
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = |text: &'_ str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let mut rest = &part[digits(part)..];
+        if let Some(fraction) = rest.strip_prefix('.') {
+            rest = match digits(fraction) {
+                0 => rest,
+                count => &fraction[count..],
+            };
+        }
         let is_number = rest.len() < part.len() && rest.starts_with(after);
         out.push_str(before);
         out.push_str(if is_number { "1" } else { "" });
@@ -180,6 +210,23 @@ fn kind(word: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_within_texts_paths_and_tasks_are_replaced() {
+        let line = concat!(
+            r#"{"socket":"/there/run/tmp/cc-socks/77.sock","said":"Wall time: 0.25 seconds","#,
+            r#""of":"/tmp/claude-0/-there-run-w/x","transcript_path":"/a/b-2026.jsonl","#,
+            r#""task_id":"ab12","run_id":"r-9","out":"see ab12 of r-9","n":"Wall time: long"}"#
+        );
+        assert_eq!(
+            normalised(line, "/there/run", "http://127.0.0.1:99"),
+            concat!(
+                r#"{"socket":"/scratch/tmp/cc-socks/1.sock","said":"Wall time: 1 seconds","#,
+                r#""of":"/tmp/claude-1/-scratch-w/x","transcript_path":"/scratch/transcript","#,
+                r#""task_id":"task1","run_id":"run1","out":"see task1 of run1","n":"Wall time: long"}"#
+            )
+        );
+    }
 
     #[test]
     fn times_ids_and_folders_are_replaced_and_nothing_else() {

@@ -79,7 +79,21 @@ impl Profile {
 
     /// Makes a run of the agent in a folder.
     pub fn run(&self, prompt: &str, within: &Path, output: &Path) -> Run {
-        let line = self.command_line(prompt);
+        self.run_with(&[], prompt, within, output)
+    }
+
+    /// Makes a run with further arguments before the prompt.
+    pub(super) fn run_with(
+        &self,
+        arguments: &[String],
+        prompt: &str,
+        within: &Path,
+        output: &Path,
+    ) -> Run {
+        let mut line = self.command_line(prompt);
+        let prompt = line.pop();
+        line.extend(arguments.iter().cloned());
+        line.extend(prompt);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut run = Run::new(Path::new(&line[0]), output.to_path_buf())
             .args(&line[1..])

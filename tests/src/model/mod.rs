@@ -16,7 +16,7 @@ mod wire;
 
 pub use account::{HOLDER, Holder, access_token, refresh_token, sign_in};
 pub use journal::{Journal, MadeCall, Played, PlayedTurn, Spent};
-pub use script::{Refusal, Script, ScriptError, Scripts, Turn};
+pub use script::{Hooked, Refusal, Script, ScriptError, Scripts, Turn};
 pub use server::{ModelServer, RENEWAL};
 pub use tool::Tool;
 pub use wire::Dialect;

@@ -16,11 +16,30 @@ pub struct Script {
     /// The agents that it is for; all, where none is named.
     #[serde(default)]
     pub agents: Vec<String>,
+    /// Whether it is recorded with hooks.
+    #[serde(default)]
+    pub hooks: Hooked,
+    /// Further arguments that an agent needs for it.
+    #[serde(default)]
+    pub arguments: Vec<String>,
     /// After how many seconds an agent is stopped that does not end by itself.
     #[serde(default)]
     pub patience: Option<u64>,
     /// The turns, in their order.
     pub turns: Vec<Turn>,
+}
+
+/// Whether a script is recorded with hooks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hooked {
+    /// It is not.
+    #[default]
+    Never,
+    /// It is, and without them too.
+    Too,
+    /// With hooks alone.
+    Only,
 }
 
 /// One turn.

@@ -42,7 +42,7 @@ fn an_agent_that_waits_for_a_task_is_not_over() {
         .collect();
     assert_eq!(flaws, [Flaw::TasksRunning(1)]);
     assert!(!refusal(Agent::Claude, &waits).is_empty());
-    // It is told that the task is over, and takes another turn.
+    // It receives that the task is over, and takes another turn.
     let told = with_task(&format!("{END}{TOLD}"));
     assert!(!is_over(&told));
     assert!(!refusal(Agent::Claude, &told).is_empty());
@@ -50,7 +50,7 @@ fn an_agent_that_waits_for_a_task_is_not_over() {
     assert!(is_over(&done));
     assert!(is_done(&fold(Agent::Claude, &done)));
     assert_eq!(refusal(Agent::Claude, &done), [].into());
-    // What is told in the middle of a turn needs no other one.
+    // A task that ends in the middle of a turn needs no other one.
     let within = with_task(&format!("{TOLD}{END}"));
     assert_eq!(refusal(Agent::Claude, &within), [].into());
 }

@@ -150,7 +150,10 @@ fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
+            let texts = parts.iter().filter_map(|part| {
+                let names = ["text", "encrypted_content"];
+                names.into_iter().find_map(|name| part[name].as_str())
+            });
             texts.collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 pub(super) fn asked(body: &Value) -> Asked {
     let none = Vec::new();
     let items = body["input"].as_array().unwrap_or(&none);
-    let of_user = items.iter().filter(|item| item["role"] == "user");
+    // A sub-agent is given its task by a message of the agent that called it.
+    let of_user = items.iter().filter(|item| {
+        item["role"] == "user" || item["type"] == "agent_message" && item["author"] == "/root"
+    });
     let prompt: Vec<String> = of_user.map(|item| text_of(&item["content"])).collect();
     let calls = items.iter().filter(|item| {
         let kind = item["type"].as_str().unwrap_or_default();
@@ -129,10 +132,17 @@ fn item(call: &MadeCall, arguments: &str) -> Value {
             "type": "custom_tool_call", "id": format!("ctc_{id}"), "call_id": id,
             "name": name, "input": arguments, "status": "completed",
         }),
-        false => json!({
-            "type": "function_call", "id": format!("fc_{id}"), "call_id": id,
-            "name": name, "arguments": arguments, "status": "completed",
-        }),
+        false => {
+            let mut item = json!({
+                "type": "function_call", "id": format!("fc_{id}"), "call_id": id,
+                "name": name, "arguments": arguments, "status": "completed",
+            });
+            if let Some((space, name)) = name.split_once('.') {
+                item["namespace"] = space.into();
+                item["name"] = name.into();
+            }
+            item
+        }
     }
 }
 

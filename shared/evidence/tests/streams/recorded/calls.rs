@@ -29,7 +29,7 @@ const UNREPORTED: [(Agent, &str, &str, &str); 11] = [
 
 /// A call, as far as both sides refer to it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ReadCall {
+pub(super) struct ReadCall {
     /// Codex gives its calls numbers of its own.
     id: Option<String>,
     tool: String,
@@ -47,12 +47,12 @@ fn is_reported(recording: &Recording, call: &Value) -> bool {
 }
 
 /// Returns a call as the stream of an agent reports it.
-fn read_of(agent: Agent, call: &Value) -> ReadCall {
+pub(super) fn read_of(agent: Agent, call: &Value) -> ReadCall {
     let (id, name) = (call["id"].as_str().unwrap(), call["name"].as_str().unwrap());
     let arguments = &call["arguments"];
     let (id, tool, input) = match (agent, name) {
         (Agent::Codex, "exec_command") => {
-            let command = arguments["cmd"].as_str().unwrap();
+            let command = arguments["cmd"].as_str().unwrap_or_default();
             match patched(command) {
                 Some(path) => (None, "file_change", added(path)),
                 None => {
@@ -65,6 +65,7 @@ fn read_of(agent: Agent, call: &Value) -> ReadCall {
             let path = patched(arguments.as_str().unwrap()).unwrap();
             (None, "file_change", added(path))
         }
+        (Agent::Codex, "collaboration.wait_agent") => (None, "collab.wait", Value::Null),
         (Agent::Gemini, _) => (Some(format!("{name}__{id}")), name, arguments.clone()),
         // What has a default is filled in.
         (Agent::Claude, "Edit") => {
@@ -106,7 +107,8 @@ fn quoted(command: &str) -> String {
     }
 }
 
-fn read_in(stream: &FoldedStream) -> Vec<ReadCall> {
+/// Returns the calls of a stream, in its order.
+pub(super) fn read_in(stream: &FoldedStream) -> Vec<ReadCall> {
     let calls = stream.calls().map(|call| {
         let request = call.request.as_ref().unwrap();
         ReadCall {
@@ -115,9 +117,7 @@ fn read_in(stream: &FoldedStream) -> Vec<ReadCall> {
             input_digest: request.input_digest.digest(),
         }
     });
-    let mut calls: Vec<ReadCall> = calls.collect();
-    calls.sort();
-    calls
+    calls.collect()
 }
 
 #[test]
@@ -129,13 +129,9 @@ fn every_call_of_the_model_is_there_once_and_no_other() {
             .filter(|call| is_reported(&recording, call));
         let mut made: Vec<ReadCall> = made.map(|call| read_of(recording.agent, call)).collect();
         made.sort();
-        assert_eq!(
-            read_in(&stream),
-            made,
-            "{:?} {}",
-            recording.agent,
-            recording.script
-        );
+        let mut read = read_in(&stream);
+        read.sort();
+        assert_eq!(read, made, "{:?} {}", recording.agent, recording.script);
         let rows = evidence(&stream).evidence.tool_requests;
         // With work and verification of the harness's own.
         assert_eq!(rows.len(), made.len() + 2);

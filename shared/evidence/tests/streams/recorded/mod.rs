@@ -5,6 +5,7 @@
 mod amounts;
 mod calls;
 mod faults;
+mod hooked;
 
 use premath_evidence::Agent;
 use serde_json::Value;
@@ -34,6 +35,8 @@ struct Recording {
     journal: Vec<Value>,
     /// None where the agent was stopped.
     exit_code: Option<i64>,
+    /// The events of its hooks; none where these were not wired.
+    hooks: String,
 }
 
 impl Recording {
@@ -53,10 +56,18 @@ impl Recording {
 }
 
 /// Returns an agent's recordings, sorted.
-#[expect(clippy::disallowed_methods, reason = "recordings are files")]
 fn recordings(agent: Agent) -> Vec<Recording> {
-    let folder = folder(agent);
-    let mut scripts: Vec<String> = fs::read_dir(&folder)
+    recordings_in(agent, &folder(agent))
+}
+
+/// Returns an agent's recordings with hooks, sorted.
+fn hooked_recordings(agent: Agent) -> Vec<Recording> {
+    recordings_in(agent, &folder(agent).join("hooked"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "recordings are files")]
+fn recordings_in(agent: Agent, folder: &Path) -> Vec<Recording> {
+    let mut scripts: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .filter_map(|entry| {
             let name = entry.unwrap().file_name().into_string().unwrap();
@@ -66,7 +77,8 @@ fn recordings(agent: Agent) -> Vec<Recording> {
     scripts.sort();
     assert!(!scripts.is_empty());
     let recordings = scripts.into_iter().map(|script| {
-        let read = |end: &str| fs::read_to_string(folder.join(format!("{script}.{end}"))).unwrap();
+        let path = |end: &str| folder.join(format!("{script}.{end}"));
+        let read = |end: &str| fs::read_to_string(path(end)).unwrap();
         let run: Value = serde_json::from_str(&read("run.json")).unwrap();
         let journal = read("journal.jsonl");
         Recording {
@@ -77,6 +89,7 @@ fn recordings(agent: Agent) -> Vec<Recording> {
                 .map(|line| serde_json::from_str(line).unwrap())
                 .collect(),
             exit_code: run["exitCode"].as_i64(),
+            hooks: fs::read_to_string(path("hooks.jsonl")).unwrap_or_default(),
             script,
         }
     });
