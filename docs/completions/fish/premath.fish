@@ -99,7 +99,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l labels -d 'Set the labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l owner -d 'Set the owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
@@ -133,14 +133,14 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l description -d 'Set what is to be done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Replace the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Replace the notes by those of a file; `-` reads stdin' -r -F
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'Set the status; any other than in_progress clears the lease' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'Set the status; closed, blocked and tombstone require --reason' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Set the priority; lower runs first' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'Set the owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l json -d 'Answer with one JSON document on stdout'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l assignee -d 'Set the owner of the lease, who becomes the issue\'s assignee' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from claim" -l lease-id -d 'Set the id of the lease; by default made of issue and owner' -r
@@ -184,7 +184,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l labels -d 'Set the labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l owner -d 'Set the owner' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -193,7 +193,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from compact" -s V -l version -d 'Print version'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l all -d 'Accept every row that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from accept-changes" -l json -d 'Answer with one JSON document on stdout'
@@ -234,13 +234,13 @@ duplicates\t''
 supersedes\t''
 replies-to\t''"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l created-by -d 'Record who adds it' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l type -d 'Remove the dependency of this type (any word) between the two' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
@@ -257,7 +257,7 @@ duplicates\t''
 supersedes\t''
 replies-to\t''"
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l created-by -d 'Record who replaces it' -r
-complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
+complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand dep; and __fish_seen_subcommand_from replace" -s h -l help -d 'Print help'

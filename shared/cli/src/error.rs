@@ -425,7 +425,7 @@ impl CliError {
                 FailureClass::MutationUseEvidenceMissing => Some(
                     "a batch closes or blocks the issue when its turn passes the gate; an \
                      operator does it with `premath issue update ID --status STATUS \
-                     --override-reason TEXT`"
+                     --reason TEXT`"
                         .to_owned(),
                 ),
                 _ => None,

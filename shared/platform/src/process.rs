@@ -9,6 +9,7 @@ use rustix::process::{
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The most bytes of a process's `stat`: 52 numbers and a name of at most 64.
@@ -102,6 +103,12 @@ pub fn presence(pid: Pid) -> Presence {
 /// ended by a zero byte; empty where it cannot be read.
 pub fn environment(pid: Pid) -> Vec<u8> {
     fs::read(entry(pid, "environ")).unwrap_or_default()
+}
+
+/// Returns the file of the program that a process runs; `None` where it cannot
+/// be read. The name of a file that is no longer there ends in ` (deleted)`.
+pub fn program(pid: Pid) -> Option<PathBuf> {
+    fs::read_link(entry(pid, "exe")).ok()
 }
 
 /// Checks that the process numbers of `/proc` are those that this process

@@ -432,6 +432,30 @@ env -u PREMATH_STEP_ID '{premath}' issue update z --title other --override-reaso
     assert!(ended.events().iter().any(printed), "{}", ended.stdout);
 }
 
+/// A command cannot hide its supervisor behind processes of its own.
+#[test]
+fn a_command_far_below_its_supervisor_is_not_a_person() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("z")]);
+    let premath = binaries().premath.display().to_string();
+    let memory = scratch.root.join(".premath/issues.jsonl");
+    let asked = scratch.root.join("asked");
+    let work = format!(
+        r#"[ "$PREMATH_ISSUE_ID" = a ] || exit 1
+env -i PATH="$PATH" bash -c 'below() {{ if [ "$1" = 0 ]; then
+  "{premath}" issue update z --status closed --override-reason me --issues "{memory}" 2> "{asked}"; true
+else (below $(($1 - 1)); true); fi; }}; below 300'"#,
+        memory = memory.display(),
+        asked = asked.display(),
+    );
+    let ended = free(&scratch, &work)
+        .args(["--max-steps-per-worker", "1"])
+        .end();
+    assert_eq!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
+    let refused = fs::read_to_string(asked).unwrap();
+    assert!(refused.contains("inside a step"), "{refused}");
+    assert_ne!(scratch.issue("z")["status"], "closed");
+}
+
 /// Attack 16: a later transaction must not launder an edited row.
 #[test]
 fn an_edited_row_is_reported_by_every_batch_and_by_doctor_until_it_is_accepted() {

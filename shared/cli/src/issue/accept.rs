@@ -56,7 +56,7 @@ impl AcceptArgs {
         let authority = self.reason.authority()?;
         if authority.reason().is_none() {
             return Err(CliError::Usage(
-                "give a reason for accepting the changes with --override-reason TEXT".to_owned(),
+                "give a reason for accepting the changes with --reason TEXT".to_owned(),
             ));
         }
         let which = if self.all {

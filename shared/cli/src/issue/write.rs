@@ -236,7 +236,9 @@ pub(super) struct UpdateArgs {
     /// Replace the notes by those of a file; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with = "notes")]
     notes_file: Option<PathBuf>,
-    /// Set the status; any other than in_progress clears the lease
+    /// Set the status; closed, blocked and tombstone require --reason
+    ///
+    /// Any other than in_progress clears the lease.
     #[arg(long)]
     status: Option<String>,
     /// Set the priority; lower runs first
@@ -254,7 +256,14 @@ pub(super) struct UpdateArgs {
 
 impl UpdateArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
-        let authority = self.reason.authority()?;
+        let status = self.status.as_deref().map(Status::parse);
+        let authority = match status.filter(Status::needs_evidence) {
+            Some(status) => {
+                let change = format!("setting status `{}`", status.as_str());
+                self.reason.authority_without_turn(&change)?
+            }
+            None => self.reason.authority()?,
+        };
         let notes = match self.notes_file {
             Some(file) => Some(read_text(&file)?),
             None => self.notes,

@@ -290,11 +290,40 @@ fn a_corrupt_line_is_named_and_the_file_is_not_touched() {
 }
 
 #[test]
+fn a_status_that_takes_a_turn_is_set_by_hand_only_with_a_reason() {
+    let scratch = Scratch::with(&row("a", &[]));
+    let before = fs::read(scratch.issues()).unwrap();
+    for status in ["closed", "blocked", "tombstone"] {
+        let update = ["issue", "update", "a", "--status", status];
+        for reason in [&[][..], &["--reason", " "]] {
+            let refused = scratch.run(&[&update, reason].concat());
+            assert_eq!(refused.code, 2, "{status}: {}", refused.stderr);
+            assert!(
+                refused.stderr.contains("--reason TEXT"),
+                "{}",
+                refused.stderr
+            );
+        }
+        assert_eq!(fs::read(scratch.issues()).unwrap(), before);
+    }
+    let update = ["issue", "update", "a", "--status", "blocked"];
+    let blocked = scratch.json(&[&update[..], &["--reason", "waits for legal"]].concat());
+    assert_eq!(blocked["issue"]["status"], "blocked");
+    let recorded = &blocked["issue"]["operatorOverride"];
+    assert_eq!(recorded["reason"], "waits for legal");
+    // Reopening releases nothing, and needs no reason.
+    scratch.json(&["issue", "update", "a", "--status", "open"]);
+}
+
+#[test]
 fn inside_a_step_nothing_changes() {
     let scratch = Scratch::with(&(row("a", &[]) + &row("b", &[])));
     let before = fs::read(scratch.issues()).unwrap();
     for args in [
         &["issue", "add", "x"][..],
+        &[
+            "issue", "update", "a", "--status", "closed", "--reason", "me",
+        ],
         &["issue", "update", "a", "--status", "closed"],
         &["issue", "claim", "a", "--assignee", "w"],
         &["issue", "claim-next", "--assignee", "w"],
