@@ -5,7 +5,6 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::operator;
 use crate::paths::{self, variable};
-use crate::policy::RetryPolicyFile;
 use crate::retry::{FailureArgs, describe};
 use crate::terminal::plain;
 use clap::Args;
@@ -105,7 +104,7 @@ impl EscalateArgs {
             decision: &decision,
             action,
         };
-        let (context, result) = match self.escalate_issue(path, &active, &due, &floor) {
+        let (context, result) = match self.escalate_issue(path, &due, &floor) {
             Ok((context, handed)) => (context, Ok(handed)),
             Err(Failed { context, error }) => (context, Err(*error)),
         };
@@ -135,7 +134,6 @@ impl EscalateArgs {
     fn escalate_issue(
         &self,
         path: &Path,
-        active: &RetryPolicyFile,
         due: &Due<'_>,
         floor: &dyn Fn(&IssueId) -> u64,
     ) -> Result<(Option<IssueContext>, CarriedOutEscalation), Failed> {
@@ -180,7 +178,6 @@ impl EscalateArgs {
                 step,
                 policies: &TurnPolicies {
                     mutation: mode.policy_digest(),
-                    governance: active.policy().policy_digest().to_owned(),
                     profile: profile.clone(),
                 },
                 decision,

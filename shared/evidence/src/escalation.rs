@@ -130,7 +130,6 @@ mod tests {
             },
             policies: &TurnPolicies {
                 mutation: mutation.map_or_else(|| mode.policy_digest(), str::to_owned),
-                governance: policy.policy_digest().to_owned(),
                 profile: None,
             },
             decision: &decision,

@@ -18,10 +18,19 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TurnPolicies {
     /// The active mutation policy's digest.
     pub mutation: String,
-    /// The governance policy's digest: that of the retry policy in force.
-    pub governance: String,
     /// The governance profile, where the repository claims it.
     pub profile: Option<GovernanceProfile>,
+}
+
+impl TurnPolicies {
+    /// Returns the digest of the governance package as it was read; where no
+    /// package is bound, that of this fact.
+    fn governance(&self) -> String {
+        let profile = self.profile.as_ref();
+        let bound =
+            profile.and_then(|profile| profile.policy_provenance.as_ref()?.bound_digest.clone());
+        bound.unwrap_or_else(|| canonical::digest(&json!({"governancePackage": null})))
+    }
 }
 
 fn render_policy() -> String {
@@ -118,7 +127,7 @@ pub(crate) fn evidence_of(
         execution_pattern: ExecutionPattern::Chain,
         normalizer_id: normalizer_id.to_owned(),
         mutation_policy_digest: policies.mutation.clone(),
-        governance_policy_digest: policies.governance.clone(),
+        governance_policy_digest: policies.governance(),
         tool_render_protocol_digest: render_policy(),
         reminder_queue_policy_digest: queue_policy(),
         state_view_policy_digest: view_policy(),
@@ -159,4 +168,39 @@ pub(crate) fn evidence_of(
     evidence.session_refs = BTreeSet::from([session_ref(step)]);
     evidence.trajectory_refs = BTreeSet::from([trajectory]);
     evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_kernel::turn::PolicyProvenance;
+
+    #[test]
+    fn a_turn_is_bound_to_the_governance_package_and_to_nothing_in_its_place() {
+        let bound = |digest: Option<&str>| {
+            let provenance = PolicyProvenance {
+                pinned: true,
+                package_ref: None,
+                expected_digest: None,
+                bound_digest: digest.map(str::to_owned),
+            };
+            let profile = GovernanceProfile {
+                claim_id: None,
+                claimed: true,
+                policy_provenance: Some(provenance),
+            };
+            let policies = TurnPolicies {
+                mutation: "pol1_m".to_owned(),
+                profile: Some(profile),
+            };
+            policies.governance()
+        };
+        assert_eq!(bound(Some("sha256:package")), "sha256:package");
+        let none = TurnPolicies {
+            mutation: "pol1_m".to_owned(),
+            profile: None,
+        };
+        assert_eq!(none.governance(), bound(None));
+        assert!(none.governance().starts_with("sha256:"));
+    }
 }

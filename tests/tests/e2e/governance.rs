@@ -1,6 +1,7 @@
 //! A repository that claims the governance profile: every turn is bound to the
 //! pinned policy package, and nothing is changed under another one.
 
+use premath_kernel::json::canonical;
 use premath_tests::{Scratch, issue};
 use serde_json::{Value, json};
 use std::fs;
@@ -39,6 +40,8 @@ fn a_pinned_package_is_in_the_evidence_of_every_turn() {
         .root
         .join("artifacts/ciwitness/worker.1.a.1.turn.json");
     let witness: Value = serde_json::from_slice(&fs::read(witness).unwrap()).unwrap();
+    let bound = &witness["input"]["evidence"]["callSpec"]["governancePolicyDigest"];
+    assert_eq!(bound, DIGEST);
     assert_eq!(
         witness["input"]["governanceProfile"],
         json!({
@@ -87,6 +90,14 @@ fn what_is_unpinned_or_another_package_is_refused_before_any_change() {
 fn a_registry_that_claims_nothing_asks_for_nothing_and_a_broken_one_is_named() {
     let plain = scratch("{\"profileOverlayClaims\": []}", "");
     plain.batch("true", "true").end().exits(0);
+    // No package: neither the retry policy nor anything else is in its place.
+    let witness = plain
+        .root
+        .join("artifacts/ciwitness/worker.1.a.1.turn.json");
+    let witness: Value = serde_json::from_slice(&fs::read(witness).unwrap()).unwrap();
+    let bound = &witness["input"]["evidence"]["callSpec"]["governancePolicyDigest"];
+    let nothing = canonical::digest(&json!({"governancePackage": null}));
+    assert_eq!(*bound, json!(nothing));
     let broken = scratch("{\"profileOverlayClaims\": 1}", "");
     broken
         .batch("true", "true")

@@ -236,7 +236,6 @@ impl Batch {
     pub(crate) fn policies(&self) -> TurnPolicies {
         TurnPolicies {
             mutation: self.settings.mode.policy_digest(),
-            governance: self.settings.retry.policy_digest().to_owned(),
             profile: self.settings.governance.clone(),
         }
     }

@@ -131,7 +131,6 @@ impl Gate {
     fn policies(&self, mode: &MutationMode) -> TurnPolicies {
         TurnPolicies {
             mutation: mode.policy_digest(),
-            governance: self.settings.retry.policy_digest().to_owned(),
             profile: self.settings.governance.clone(),
         }
     }

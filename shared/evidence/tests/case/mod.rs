@@ -28,7 +28,6 @@ pub(crate) fn policies() -> TurnPolicies {
     TurnPolicies {
         profile: None,
         mutation: mode().policy_digest(),
-        governance: "pol1_x".into(),
     }
 }
 
