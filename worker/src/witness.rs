@@ -4,11 +4,10 @@
 use crate::supervisor::{Exit, ExitCause, StreamReport};
 use premath_kernel::json::canonical;
 use premath_kernel::json::id::StepId;
-use premath_kernel::json::token;
 use premath_kernel::policy::retry::{CommandEnd, EndCause};
 use premath_kernel::record::witness::{StreamFacts, TreeFacts};
 pub(crate) use premath_memory::artifact::of_step as file;
-use premath_memory::{StoreError, artifact, projection};
+use premath_memory::{StoreError, artifact};
 use premath_worktree::tree::TreeState;
 use serde::Serialize;
 use std::path::Path;
@@ -28,11 +27,8 @@ pub(crate) fn write(
     document: &impl Serialize,
 ) -> Result<Witness, StoreError> {
     let document = canonical::value_of(document);
-    projection::write_value(&file(folder, step_id, phase, "json"), &document)?;
-    let digest = canonical::sha256_hex(canonical::canonical_value(&document).as_bytes());
-    Ok(Witness {
-        reference: format!("ciwitness://{}/{phase}/{}", token::encode(step_id), digest),
-    })
+    let reference = premath_memory::witness::write(folder, step_id, phase, &document)?;
+    Ok(Witness { reference })
 }
 
 /// Reads a stream that a command printed; empty if it printed nothing.

@@ -8,7 +8,7 @@ use crate::paths::{self, variable};
 use crate::retry::{FailureArgs, describe};
 use crate::terminal::plain;
 use clap::Args;
-use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
+use premath_evidence::{EscalationFacts, TurnPolicies, escalation_grant};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
@@ -67,6 +67,8 @@ pub(crate) struct EscalateAnswer<'a> {
     filed_issue_id: Option<&'a str>,
     /// What the change rests on.
     witness_ref: Option<&'a str>,
+    /// The witness of the escalation's turn; null where there was none.
+    turn_witness_ref: Option<&'a str>,
 }
 
 impl EscalateArgs {
@@ -76,7 +78,7 @@ impl EscalateArgs {
     }
 
     fn perform(self, path: &Path) -> Result<Answer, CliError> {
-        if operator::step_id().is_some() {
+        if operator::is_inside_step() {
             return Err(CliError::InsideStep);
         }
         let active = self.failure.policy()?;
@@ -156,12 +158,14 @@ impl EscalateArgs {
                     carried_out: CarriedOut::Nothing,
                     step: None,
                     witness_ref: None,
+                    turn_witness_ref: None,
                 };
                 return Ok((None, handed));
             }
             Err(error) => return Err(none(CliError::Context(error))),
         };
-        let profile = claimed_profile().map_err(|error| none(error.into()))?;
+        let roots = MemoryRoots::discover(Path::new(".")).map_err(|error| none(error.into()))?;
+        let profile = claimed_profile(&roots).map_err(|error| none(error.into()))?;
         let witness_refs: RefSet = self.witness_refs.iter().collect();
         let witness = witness_refs.iter().next().map(str::to_owned);
         let escalation = Escalation {
@@ -172,6 +176,7 @@ impl EscalateArgs {
             decision,
             failure_classes: classes,
             witness_refs: &witness_refs,
+            witnesses: &roots.witnesses,
         };
         let handed = memory.escalate_issue(&mode.lease_authority(), &escalation, |step| {
             let facts = EscalationFacts {
@@ -184,7 +189,7 @@ impl EscalateArgs {
                 failure_classes: classes,
                 witness_ref: &witness.unwrap_or_else(|| format!("step://{}", step.step_id())),
             };
-            escalation_right(action, &facts, &mode)
+            escalation_grant(action, &facts, &mode)
         });
         match handed {
             Ok(handed) => Ok((Some(context), handed)),
@@ -254,6 +259,7 @@ fn answer(
             changed: handed.carried_out != CarriedOut::Nothing,
             filed_issue_id: filed,
             witness_ref: handed.witness_ref.as_deref(),
+            turn_witness_ref: handed.turn_witness_ref.as_deref(),
         },
         format!("{}\n{text}\n", describe(decision)),
     )
@@ -261,8 +267,7 @@ fn answer(
 
 /// The governance profile where the repository claims it: this command binds
 /// no package, so that the gate refuses what it would change.
-fn claimed_profile() -> Result<Option<GovernanceProfile>, ClaimError> {
-    let roots = MemoryRoots::discover(Path::new("."))?;
+fn claimed_profile(roots: &MemoryRoots) -> Result<Option<GovernanceProfile>, ClaimError> {
     let profile = GovernanceProfile {
         claim_id: Some(GOVERNANCE_CLAIM.to_owned()),
         claimed: true,

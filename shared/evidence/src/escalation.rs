@@ -6,13 +6,15 @@ use premath_kernel::authority::{MutationMode, StepIdentity};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::json::canonical;
-use premath_kernel::policy::escalation::EscalationRight;
+use premath_kernel::policy::escalation::{EscalationGrant, EscalationRight};
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryVerdict};
+use premath_kernel::record::witness::{Judgement, TurnWitness};
 use premath_kernel::turn::{
-    CallSpec, JoinCheckInput, MutationBinding, MutationKind, MutationReady, RequestRow, ResultRow,
-    UseRow,
+    CallSpec, Close, JoinCheckInput, MutationBinding, MutationKind, MutationReady, RequestRow,
+    ResultRow, UseRow,
 };
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// The normaliser that an escalation's evidence is bound to.
 pub(crate) const ESCALATION_NORMALIZER: &str = "premath.harness.escalation.v1";
@@ -70,41 +72,71 @@ pub(crate) fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
 }
 
 /// Walks an escalation's turn through the gate, to the right that its action
-/// needs; `None` where the action changes nothing.
-///
-/// # Errors
-///
-/// The first class that the gate refuses the turn with.
-pub fn escalation_right(
+/// needs, with the witness of the turn; an action that changes nothing has
+/// neither.
+pub fn escalation_grant(
     action: EscalationAction,
     facts: &EscalationFacts<'_>,
     mode: &MutationMode,
-) -> Result<Option<EscalationRight>, LeaseRefusal> {
-    Ok(match action {
-        EscalationAction::MarkBlocked => Some(EscalationRight::ToBlock(right(facts, mode)?)),
-        EscalationAction::IssueDiscover => Some(EscalationRight::ToDiscover(right(facts, mode)?)),
-        EscalationAction::Stop => None,
-    })
+) -> EscalationGrant {
+    match action {
+        EscalationAction::MarkBlocked => grant(facts, mode, EscalationRight::ToBlock),
+        EscalationAction::IssueDiscover => grant(facts, mode, EscalationRight::ToDiscover),
+        EscalationAction::Stop => EscalationGrant {
+            right: Ok(None),
+            witness: None,
+        },
+    }
 }
 
-fn right<C: MutationKind>(
+fn grant<C: MutationKind>(
     facts: &EscalationFacts<'_>,
     mode: &MutationMode,
-) -> Result<MutationReady<C>, LeaseRefusal> {
-    let refused = |class: FailureClass, detail: String| LeaseRefusal { class, detail };
+    right: impl FnOnce(MutationReady<C>) -> EscalationRight,
+) -> EscalationGrant {
     let input = escalation_turn(facts);
-    let turn = CallSpec::bind(&input).map_err(|error| refused(error.class(), error.to_string()))?;
     let binding = MutationBinding::of_mode(facts.step.clone(), mode, None)
         .normalized_by(ESCALATION_NORMALIZER);
-    turn.admitted::<C>(&binding).map_err(|classes| {
-        refused(
-            classes
-                .first()
-                .copied()
-                .unwrap_or(FailureClass::MutationUseEvidenceMissing),
-            "the gate refused the escalation's turn".to_owned(),
-        )
-    })
+    let judged = CallSpec::bind(&input).and_then(|turn| {
+        let report = turn.report();
+        let close = CallSpec::bind(&input)?.admitted::<Close>(&binding);
+        Ok((
+            report,
+            close.err().unwrap_or_default(),
+            turn.admitted::<C>(&binding),
+        ))
+    });
+    let (report, close, admitted) = match judged {
+        Ok(judged) => judged,
+        Err(error) => {
+            let (class, detail) = (error.class(), error.to_string());
+            return EscalationGrant {
+                right: Err(LeaseRefusal { class, detail }),
+                witness: None,
+            };
+        }
+    };
+    let changes = match admitted {
+        Ok(_) => binding.changes_of_escalation(),
+        Err(_) => Vec::new(),
+    };
+    let judgement = Judgement {
+        report: &report,
+        close: &close,
+    };
+    let witness = TurnWitness::new(&binding, &input, judgement, changes);
+    EscalationGrant {
+        witness: Some(canonical::value_of(&witness)),
+        right: admitted.map(|ready| Some(right(ready))).map_err(refusal),
+    }
+}
+
+fn refusal(classes: BTreeSet<FailureClass>) -> LeaseRefusal {
+    let first = classes.into_iter().next();
+    LeaseRefusal {
+        class: first.unwrap_or(FailureClass::MutationUseEvidenceMissing),
+        detail: "the gate refused the escalation's turn".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -136,7 +168,17 @@ mod tests {
             failure_classes: &[class.to_owned()],
             witness_ref: "w://1",
         };
-        escalation_right(action, &facts, &mode).map_err(|refusal| refusal.class.to_string())
+        let grant = escalation_grant(action, &facts, &mode);
+        let witness = grant
+            .witness
+            .map_or(json!(null), |witness| witness["admitted"].clone());
+        let expected = match (action, grant.right.is_ok()) {
+            (EscalationAction::Stop, _) => json!(null),
+            (_, true) => json!(["block", "discover"]),
+            (_, false) => json!([]),
+        };
+        assert_eq!(witness, expected);
+        grant.right.map_err(|refusal| refusal.class.to_string())
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use adapter::{
 pub use agent::{AgentTurn, agent_turn};
 pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
-pub use escalation::{EscalationFacts, escalation_right};
+pub use escalation::{EscalationFacts, escalation_grant};
 pub use event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, LineSource, ReportedUsage,
     Retry, Speaker, StreamEvent, Terminal, Tokens, UsageBasis,

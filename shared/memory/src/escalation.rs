@@ -6,18 +6,19 @@ use crate::clock;
 use crate::error::{ChangeError, StoreError};
 use crate::issues::{Claimed, IssueMemory, NewIssue};
 use crate::projection::{self, ProjectionError};
+use crate::witness;
 use premath_kernel::authority::{LeaseAuthority, StepIdentity};
 use premath_kernel::issue::Holder;
 use premath_kernel::issue::dispatch::is_follow_up;
 use premath_kernel::issue::lease::{
-    self, AssigneeRule, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, TTL_MIN, Term,
+    self, AssigneeRule, Claim, ClaimRequest, LeaseKey, LeaseState, TTL_MIN, Term,
 };
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::escalation::{
-    ContextSources, EscalationReport, EscalationRight, IssueContext, IssueContextError,
-    SessionSource, blocked_notes, issue_context,
+    ContextSources, EscalationGrant, EscalationReport, EscalationRight, IssueContext,
+    IssueContextError, SessionSource, blocked_notes, issue_context,
 };
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
 use premath_kernel::record::session::session_id;
@@ -41,7 +42,12 @@ pub struct Escalation<'a> {
     pub failure_classes: &'a [String],
     /// The failure's witnesses.
     pub witness_refs: &'a RefSet,
+    /// The folder of witnesses, for that of the escalation's turn.
+    pub witnesses: &'a Path,
 }
+
+/// What the witness of an escalation's turn is named by.
+pub const ESCALATION_PHASE: &str = "escalation";
 
 /// The change that an escalation made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,11 +69,9 @@ pub struct CarriedOutEscalation {
     pub step: Option<StepIdentity>,
     /// What the change rests on.
     pub witness_ref: Option<String>,
+    /// The witness of the escalation's turn.
+    pub turn_witness_ref: Option<String>,
 }
-
-/// What an escalation's turn gives for a step: a right, nothing where the
-/// action changes nothing, or the gate's refusal.
-pub(crate) type Granted = Result<Option<EscalationRight>, LeaseRefusal>;
 
 impl IssueMemory {
     /// Finds the issue of an escalation, in the order of the contract.
@@ -106,13 +110,14 @@ impl IssueMemory {
         &self,
         authority: &LeaseAuthority,
         escalation: &Escalation<'_>,
-        grant: impl FnOnce(&StepIdentity) -> Granted,
+        grant: impl FnOnce(&StepIdentity) -> EscalationGrant,
     ) -> Result<CarriedOutEscalation, ChangeError> {
         if escalation.decision.outcome == RetryOutcome::Escalate(EscalationAction::Stop) {
             return Ok(CarriedOutEscalation {
                 carried_out: CarriedOut::Nothing,
                 step: None,
                 witness_ref: None,
+                turn_witness_ref: None,
             });
         }
         let (claimed, is_ours) = self.hold(authority, escalation)?;
@@ -181,7 +186,7 @@ impl IssueMemory {
         &self,
         claimed: &Claimed,
         escalation: &Escalation<'_>,
-        grant: impl FnOnce(&StepIdentity) -> Granted,
+        grant: impl FnOnce(&StepIdentity) -> EscalationGrant,
     ) -> Result<CarriedOutEscalation, ChangeError> {
         let step = StepIdentity {
             issue_id: claimed.claim.issue_id.clone(),
@@ -191,7 +196,13 @@ impl IssueMemory {
             generation: claimed.claim.generation,
             session_id: session_id(Some(escalation.issue_id), clock::now().wall),
         };
-        let right = grant(&step).map_err(ChangeError::Refused)?;
+        let grant = grant(&step);
+        let turn_witness_ref = grant.witness.as_ref().map(|document| {
+            let folder = escalation.witnesses;
+            witness::write_another(folder, &step.step_id(), ESCALATION_PHASE, document)
+        });
+        let turn_witness_ref = turn_witness_ref.transpose()?;
+        let right = grant.right.map_err(ChangeError::Refused)?;
         let witness_ref = right.as_ref().map(EscalationRight::witness_ref);
         let title = claimed.row.text_of("title");
         let (step_id, worker_id) = (step.step_id(), &step.worker_id);
@@ -223,6 +234,7 @@ impl IssueMemory {
             carried_out,
             step: Some(step),
             witness_ref,
+            turn_witness_ref,
         })
     }
 }
@@ -264,7 +276,10 @@ pub fn escalation_row(
         Ok(_) => "escalated",
         Err(_) => "escalation_failed",
     };
-    let witness = outcome.ok().and_then(|handed| handed.witness_ref.as_ref());
+    let refs = |handed: &CarriedOutEscalation| {
+        let refs = [&handed.witness_ref, &handed.turn_witness_ref];
+        refs.into_iter().flatten().map(String::as_str).collect()
+    };
     let failure_classes = match outcome {
         Ok(_) => vec![decision.class.clone()],
         Err(classes) => classes.to_vec(),
@@ -276,6 +291,6 @@ pub fn escalation_row(
     row.generation = step.map(|step| step.generation);
     row.worker_id = Some(claimant.into());
     row.retry = Some(RetryRecord::from(decision));
-    row.witness_refs = witness.into_iter().collect();
+    row.witness_refs = outcome.map(refs).unwrap_or_default();
     row
 }

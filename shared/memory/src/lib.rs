@@ -30,6 +30,7 @@ mod tip_debt;
 mod trajectory;
 pub mod trust;
 pub mod untrusted;
+pub mod witness;
 pub mod world;
 
 pub use error::{ChangeError, StoreError};

@@ -39,6 +39,7 @@ mod recovery;
 mod refusals;
 mod remote;
 mod report;
+mod rights;
 mod sandbox;
 mod schemas;
 mod second_night;

@@ -3,7 +3,7 @@
 
 use super::{Gate, GateError};
 use crate::stderr::say;
-use premath_evidence::{EscalationFacts, TurnPolicies, escalation_right};
+use premath_evidence::{EscalationFacts, TurnPolicies, escalation_grant};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
@@ -46,6 +46,7 @@ impl Gate {
                 carried_out: CarriedOut::Nothing,
                 step: None,
                 witness_ref: None,
+                turn_witness_ref: None,
             })
         } else {
             self.escalate_issue(series, decision, action, &mut issue)
@@ -113,6 +114,7 @@ impl Gate {
             decision,
             failure_classes: series.failure_classes(),
             witness_refs: series.witness_refs(),
+            witnesses: &self.settings.roots.witnesses,
         };
         memory
             .escalate_issue(&mode.lease_authority(), &escalation, |step| {
@@ -123,7 +125,7 @@ impl Gate {
                     failure_classes: series.failure_classes(),
                     witness_ref: &witness.unwrap_or_else(|| format!("step://{}", step.step_id())),
                 };
-                escalation_right(action, &facts, mode)
+                escalation_grant(action, &facts, mode)
             })
             .map_err(|error| Failure::new(error.class(), error))
     }

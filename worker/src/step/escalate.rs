@@ -3,14 +3,14 @@
 
 use super::stopped::Stopping;
 use crate::lane::Lane;
-use premath_evidence::{EscalationFacts, escalation_right};
+use crate::witness;
+use premath_evidence::{EscalationFacts, escalation_grant};
 use premath_kernel::issue::dispatch::is_follow_up;
-use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{BlockedBy, RetryRecord};
-use premath_memory::escalation::CarriedOut;
+use premath_memory::escalation::{CarriedOut, ESCALATION_PHASE};
 use premath_memory::{ChangeError, NewIssue};
 
 /// Returns what the issue keeps of the step that blocks it.
@@ -55,7 +55,11 @@ impl Lane {
             notes.push_str(&format!("Used in this batch: {figures}\n"));
         }
         let memory = &self.batch.memory;
-        let changed = match self.escalation_right(stopping, decision, escalation) {
+        let right = self.escalation_right(stopping, decision, escalation);
+        if let Ok(Some(right)) = &right {
+            stopping.log.witnesses.insert(right.witness_ref());
+        }
+        let changed = match right {
             Ok(None) => Ok(CarriedOut::Nothing),
             Ok(Some(EscalationRight::ToBlock(ready))) => {
                 let by = blocked_by(&report, claimed.claim.generation);
@@ -72,7 +76,7 @@ impl Lane {
                     CarriedOut::Discovered(filed.issue.id.as_ref().into())
                 })
             }
-            Err(refusal) => Err(ChangeError::Refused(refusal)),
+            Err(error) => Err(error),
         };
         changed.map_err(|error| {
             stopping.failure.fail(error.class().as_str());
@@ -83,24 +87,29 @@ impl Lane {
         })
     }
 
+    /// Has the escalation's turn judged, and writes its witness.
     fn escalation_right(
         &self,
-        stopping: &Stopping<'_>,
+        stopping: &mut Stopping<'_>,
         decision: &Decision,
         action: EscalationAction,
-    ) -> Result<Option<EscalationRight>, LeaseRefusal> {
-        let witness = stopping
-            .log
-            .turn_witness
-            .clone()
-            .unwrap_or_else(|| format!("step://{}", stopping.log.identity.step_id()));
+    ) -> Result<Option<EscalationRight>, ChangeError> {
+        let log = &mut stopping.log;
+        let step_id = log.step_id();
+        let failed = log.turn_witness.clone();
         let facts = EscalationFacts {
-            step: &stopping.log.identity,
+            step: &log.identity,
             policies: &self.batch.policies(),
             decision,
             failure_classes: &stopping.failure.classes,
-            witness_ref: &witness,
+            witness_ref: &failed.unwrap_or_else(|| format!("step://{step_id}")),
         };
-        escalation_right(action, &facts, &self.batch.settings.mode)
+        let grant = escalation_grant(action, &facts, &self.batch.settings.mode);
+        if let Some(document) = &grant.witness {
+            let folder = &self.batch.settings.roots.witnesses;
+            let witness = witness::write(folder, &step_id, ESCALATION_PHASE, document)?;
+            log.witnesses.insert(&witness.reference);
+        }
+        grant.right.map_err(ChangeError::Refused)
     }
 }

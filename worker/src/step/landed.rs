@@ -77,6 +77,7 @@ impl Lane {
                     .for_each(|class| failure.fail(class.as_str()));
                 failure
             })?;
+            attempt.log.witnesses.insert(ready.witness_ref());
             let filed = batch.memory.discover(ready, new)?;
             batch.reached(Boundary::FollowUpFiled);
             batch.note_filed(&filed.issue, &attempt.claim().issue_id);

@@ -14,7 +14,9 @@ use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::issue::Status;
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::boundary::Boundary;
-use premath_kernel::record::witness::{CloseFacts, CloseWitness, FoundIssue, TurnWitness};
+use premath_kernel::record::witness::{
+    CloseFacts, CloseWitness, FoundIssue, Judgement, TurnWitness,
+};
 use premath_kernel::turn::{CallSpec, Close, JoinCheckInput, MutationBinding, MutationReady};
 use premath_worktree::tree::TreeState;
 use std::collections::BTreeSet;
@@ -70,13 +72,23 @@ impl Lane {
         let input = self.evidence(log);
         let turn = CallSpec::bind(&input)?;
         let report = turn.report();
-        let judged = turn.admitted::<Close>(&self.binding(log));
+        let binding = self.binding(log);
+        let judged = turn.admitted::<Close>(&binding);
         let classes: BTreeSet<FailureClass> = match &judged {
             Ok(_) => BTreeSet::new(),
             Err(classes) => classes.clone(),
         };
         let step_id = log.step_id();
-        let document = TurnWitness::new(&step_id, &input, &report, &classes);
+        let judgement = Judgement {
+            report: &report,
+            close: &classes,
+        };
+        // A turn that may not close changes nothing at all.
+        let admitted = match &judged {
+            Ok(_) => binding.changes_of_step(),
+            Err(_) => Vec::new(),
+        };
+        let document = TurnWitness::new(&binding, &input, judgement, admitted);
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "turn", &document)?;
         self.batch.reached(Boundary::TurnWitnessed);

@@ -74,6 +74,9 @@ pub(crate) struct IssueView<'a> {
     /// The step that filed it, and the lease that the step ran under.
     #[serde(skip_serializing_if = "Option::is_none")]
     discovered_by: Option<DiscoveredItem>,
+    /// The rights by which turns changed it, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mutation_refs: Vec<String>,
 }
 
 /// A change that was asked for under an instruction.
@@ -100,6 +103,9 @@ struct DiscoveredItem {
     lease_id: String,
     /// The lease's generation.
     generation: u64,
+    /// What filing it rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutation_ref: Option<String>,
 }
 
 /// A lease as it appears in JSON answers.
@@ -225,14 +231,21 @@ pub(crate) fn item(row: &IssueRow) -> IssueView<'_> {
                 at: part(record, "at")?,
             })
         }),
-        discovered_by: fields.get("discovered_by").and_then(|record| {
-            Some(DiscoveredItem {
-                step_id: part(record, "step_id")?,
-                lease_id: part(record, "lease_id")?,
-                generation: record.get("generation")?.as_u64()?,
-            })
-        }),
+        discovered_by: fields.get("discovered_by").and_then(discovered_item),
+        mutation_refs: fields
+            .get("mutation_refs")
+            .and_then(|refs| serde_json::from_value(refs.clone()).ok())
+            .unwrap_or_default(),
     }
+}
+
+fn discovered_item(record: &Value) -> Option<DiscoveredItem> {
+    Some(DiscoveredItem {
+        step_id: part(record, "step_id")?,
+        lease_id: part(record, "lease_id")?,
+        generation: record.get("generation")?.as_u64()?,
+        mutation_ref: part(record, "mutation_ref"),
+    })
 }
 
 /// A text of a record in a row.

@@ -1,9 +1,12 @@
 //! The identity of a step.
 
 use crate::json::id::{IssueId, LeaseId, SessionId, StepId, WorkerName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The step that a turn belongs to, and the lease that it runs under.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct StepIdentity {
     /// The issue that the step works on.
     pub issue_id: IssueId,

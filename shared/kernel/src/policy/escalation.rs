@@ -6,12 +6,14 @@
 //! character.
 
 use crate::failure::FailureClass;
+use crate::issue::lease::LeaseRefusal;
 use crate::json::id::{IssueId, StepId, WorkerName};
 use crate::json::reference::RefSet;
 use crate::policy::retry::{Decision, RetryOutcome};
 use crate::turn::{Block, Discover, MutationReady};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 
 /// What reading the session gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,6 +192,17 @@ pub enum EscalationRight {
     ToBlock(MutationReady<Block>),
     /// To file a follow-up of it.
     ToDiscover(MutationReady<Discover>),
+}
+
+/// What the turn of an escalation gives.
+#[derive(Debug)]
+pub struct EscalationGrant {
+    /// The right to the action, none where it changes nothing, or the gate's
+    /// refusal.
+    pub right: Result<Option<EscalationRight>, LeaseRefusal>,
+    /// The witness of the turn, where there was one: it is written before the
+    /// right is used.
+    pub witness: Option<Value>,
 }
 
 impl EscalationRight {

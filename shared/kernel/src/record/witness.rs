@@ -3,6 +3,7 @@
 //!
 //! They are in `artifacts/ciwitness`, and rows refer to them by their digest.
 
+use crate::authority::StepIdentity;
 use crate::authority::instruction::Classification;
 use crate::failure::FailureClass;
 use crate::json::id::{IssueId, StepId};
@@ -11,7 +12,7 @@ use crate::policy::landing::LandingRecord;
 use crate::policy::network::NetworkFacts;
 use crate::policy::retry::CommandEnd;
 use crate::record::trajectory::TokenCounts;
-use crate::turn::{JoinCheck, JoinCheckInput, MutationWitness};
+use crate::turn::{JoinCheck, JoinCheckInput, MutationBinding, MutationWitness};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -245,7 +246,8 @@ impl From<SharedFacts> for SharedWitness {
     }
 }
 
-/// How a step's turn was judged, with all that it was judged by.
+/// How a turn was judged, with all that it was judged by: a step's, or that of
+/// an escalation.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TurnWitness<'a> {
@@ -253,7 +255,15 @@ pub struct TurnWitness<'a> {
     schema: u8,
     #[schemars(extend("const" = TURN_KIND))]
     witness_kind: &'static str,
-    step_id: &'a StepId,
+    step_id: StepId,
+    /// The step that the turn belongs to, and the lease that it ran under.
+    step: &'a StepIdentity,
+    /// The verification that a close rests on; null where there was none.
+    verification_call_id: Option<&'a str>,
+    /// The instruction that the turn rests on; null under a person's override.
+    instruction_ref: Option<&'a str>,
+    /// The changes that the turn admits, sorted.
+    admitted: Vec<&'static str>,
     /// The evidence: an input of `premath harness-join-check`.
     input: &'a JoinCheckInput,
     /// The verdict of the gate over the evidence.
@@ -262,21 +272,35 @@ pub struct TurnWitness<'a> {
     close_failure_classes: &'a BTreeSet<FailureClass>,
 }
 
+/// How the gate judged a turn.
+#[derive(Clone, Copy, Debug)]
+pub struct Judgement<'a> {
+    /// The verdict over the evidence.
+    pub report: &'a JoinCheck,
+    /// Why the issue may not close; empty if it may.
+    pub close: &'a BTreeSet<FailureClass>,
+}
+
 impl<'a> TurnWitness<'a> {
-    /// Returns the witness of a turn.
-    pub const fn new(
-        step_id: &'a StepId,
+    /// Returns the witness of a turn that was held against a binding, and that
+    /// admits some changes.
+    pub fn new(
+        binding: &'a MutationBinding,
         input: &'a JoinCheckInput,
-        join_check: &'a JoinCheck,
-        close_failure_classes: &'a BTreeSet<FailureClass>,
+        judged: Judgement<'a>,
+        admitted: Vec<&'static str>,
     ) -> Self {
         Self {
             schema: 1,
             witness_kind: TURN_KIND,
-            step_id,
+            step_id: binding.step.step_id(),
+            step: &binding.step,
+            verification_call_id: binding.verification.as_deref(),
+            instruction_ref: binding.instruction_ref.as_deref(),
+            admitted,
             input,
-            join_check,
-            close_failure_classes,
+            join_check: judged.report,
+            close_failure_classes: judged.close,
         }
     }
 }

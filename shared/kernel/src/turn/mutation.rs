@@ -97,6 +97,24 @@ impl MutationBinding {
         self
     }
 
+    /// Returns the changes that a step's turn admits where it admits the close,
+    /// sorted: those that the step may make by it.
+    pub fn changes_of_step(&self) -> Vec<&'static str> {
+        let changes = [self.covered::<Close>(), self.covered::<Discover>()];
+        changes.into_iter().flatten().collect()
+    }
+
+    /// Returns the changes that the turn of an escalation admits, sorted:
+    /// blocking and discovering, nothing else (`contracts.md` 7).
+    pub fn changes_of_escalation(&self) -> Vec<&'static str> {
+        let changes = [self.covered::<Block>(), self.covered::<Discover>()];
+        changes.into_iter().flatten().collect()
+    }
+
+    fn covered<C: MutationKind>(&self) -> Option<&'static str> {
+        self.claims.covers(C::CLAIM).then_some(C::NAME)
+    }
+
     /// Returns the reference that `sessionRefs` must hold.
     pub(crate) fn session_ref(&self) -> String {
         session_ref(&self.step)

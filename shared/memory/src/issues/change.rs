@@ -31,6 +31,9 @@ pub struct Claimed {
     pub row: IssueRow,
 }
 
+/// The field of the rights by which turns changed an issue.
+const RIGHTS: &str = "mutation_refs";
+
 /// Which issues a claim may take.
 #[derive(Clone, Debug, Default)]
 pub struct ClaimScope {
@@ -155,6 +158,7 @@ fn close(state: &State, ready: &MutationReady<Close>, seen: &Observation<'_>) ->
     if let Some(instruction) = &ready.witness().instruction_ref {
         change.set("closed_under", instruction.as_str());
     }
+    name_right(&mut change, row, ready.witness_ref())?;
     changed(row, &change)
 }
 
@@ -171,6 +175,7 @@ fn block(
     if let Some(by) = by {
         change.set("blocked_by", by);
     }
+    name_right(&mut change, row, ready.witness_ref())?;
     changed(row, &change)
 }
 
@@ -194,7 +199,7 @@ fn discover(
         ..new.clone()
     };
     let filed = add(state, &new, Some((&step.issue_id, &by)), None, seen)?;
-    marked(filed, step)
+    marked(filed, step, &ready.witness_ref())
 }
 
 /// Writes what a lease operation rests on, where it was asked for under an
@@ -211,7 +216,7 @@ fn signed(
 }
 
 /// Marks an issue with the step that filed it and the lease it ran under.
-fn marked((rows, _): (Vec<IssueRow>, ChangeOutcome), step: &StepIdentity) -> Decided {
+fn marked((rows, _): (Vec<IssueRow>, ChangeOutcome), step: &StepIdentity, right: &str) -> Decided {
     let mut change = RowChange::new();
     change.set(
         "discovered_by",
@@ -219,6 +224,7 @@ fn marked((rows, _): (Vec<IssueRow>, ChangeOutcome), step: &StepIdentity) -> Dec
             "step_id": step.step_id(),
             "lease_id": step.lease_id,
             "generation": step.generation,
+            "mutation_ref": right,
         }),
     );
     match rows.first() {
@@ -233,6 +239,23 @@ fn key_of(step: &StepIdentity) -> LeaseKey {
         owner: Some(step.owner.clone()),
         generation: Some(step.generation),
     }
+}
+
+/// Returns the rights by which turns changed an issue so far.
+fn rights_used(row: &IssueRow) -> Result<Vec<String>, ChangeError> {
+    match row.field(RIGHTS) {
+        Ok(None | Some(Value::Null)) => Ok(Vec::new()),
+        Ok(Some(list)) => serde_json::from_value(list).map_err(|_| unreadable(row, RIGHTS)),
+        Err(_) => Err(unreadable(row, RIGHTS)),
+    }
+}
+
+/// Names the right that a change of an issue uses up, behind those before it.
+fn name_right(change: &mut RowChange, row: &IssueRow, right: String) -> Result<(), ChangeError> {
+    let mut rights = rights_used(row)?;
+    rights.push(right);
+    change.set(RIGHTS, rights);
+    Ok(())
 }
 
 /// A text field that is to be added to, and so must be readable.

@@ -113,6 +113,11 @@ fn add_provenance(schema: &mut Schema) {
             "required": ["step_id", "worker_id", "generation", "failure_classes", "retry"],
         }),
     );
+    add_turn_provenance(schema);
+}
+
+/// Adds which turns changed or filed an issue.
+fn add_turn_provenance(schema: &mut Schema) {
     describe(
         schema,
         "discovered_by",
@@ -123,8 +128,18 @@ fn add_provenance(schema: &mut Schema) {
                 "step_id": {"type": "string"},
                 "lease_id": {"type": "string"},
                 "generation": {"type": "integer", "minimum": 0},
+                "mutation_ref": {"type": "string"},
             },
             "required": ["step_id", "lease_id", "generation"],
+        }),
+    );
+    describe(
+        schema,
+        "mutation_refs",
+        json_schema!({
+            "description": "The rights by which turns changed it, in their order (ours).",
+            "type": ["array", "null"],
+            "items": {"type": "string"},
         }),
     );
 }

@@ -246,8 +246,10 @@ impl<'a> Audit<'a> {
         let place = format!("{issue}: close by {}", row.step_id);
         let document = read.document;
         let digest = canonical::ref_digest(&document["mutation"]);
-        let mut rights = row.witness_refs.iter();
-        let right = rights.find_map(|text| text.strip_prefix("mutation-ready://"));
+        // The row also names the right of what the step discovered.
+        let rights = row.witness_refs.iter();
+        let mut rights = rights.filter_map(|text| text.strip_prefix("mutation-ready://"));
+        let right = rights.find(|text| text.rsplit('/').nth(1) == Some("close"));
         let named = right.and_then(|text| text.rsplit_once('/'));
         if named.map(|(_, digest)| digest) != Some(&digest) {
             let found = named.map_or("none", |(_, digest)| digest).to_owned();

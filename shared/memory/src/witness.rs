@@ -1,0 +1,57 @@
+//! Witness documents as files, known by their digest (HARNESS-RUNTIME 3.2).
+
+use crate::artifact;
+use crate::error::StoreError;
+use crate::projection;
+use premath_kernel::json::canonical::{canonical_value, sha256_hex};
+use premath_kernel::json::id::StepId;
+use premath_kernel::json::token;
+use serde_json::Value;
+use std::path::Path;
+
+/// More documents of one kind than this are not written for a step.
+const SAME_KIND_MAX: u32 = 1000;
+
+/// Writes a witness document below a folder; returns
+/// `ciwitness://<step>/<phase>/<H of the document>`.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn write(
+    folder: &Path,
+    step_id: &StepId,
+    phase: &str,
+    document: &Value,
+) -> Result<String, StoreError> {
+    let file = artifact::of_step(folder, step_id, phase, "json");
+    projection::write_value(&file, document)?;
+    let digest = sha256_hex(canonical_value(document).as_bytes());
+    let step = token::encode(step_id);
+    Ok(format!("ciwitness://{step}/{phase}/{digest}"))
+}
+
+/// Writes a witness document beside those of its kind that the step has
+/// already: `<phase>`, else `<phase>-2` and so on.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub(crate) fn write_another(
+    folder: &Path,
+    step_id: &StepId,
+    phase: &str,
+    document: &Value,
+) -> Result<String, StoreError> {
+    let later = (2..SAME_KIND_MAX).map(|number| format!("{phase}-{number}"));
+    let mut free = phase.to_owned();
+    for name in std::iter::once(phase.to_owned()).chain(later) {
+        free = name;
+        let file = artifact::of_step(folder, step_id, &free, "json");
+        match artifact::read(&file)? {
+            Some(bytes) if serde_json::from_slice(&bytes).ok().as_ref() != Some(document) => {}
+            _ => break,
+        }
+    }
+    write(folder, step_id, &free, document)
+}
