@@ -1,17 +1,49 @@
-//! Ends this process at a named boundary, for the tests of recovery.
+//! Ends or stops this process at a named boundary, for the tests of recovery.
 
 use premath_kernel::record::boundary::{Boundary, KillAt, UnknownBoundary};
 use rustix::process::{Signal, getpid, kill_process};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Names the boundary, as `<boundary>` or `<boundary>:<occurrence>`.
 const KILL_AT: &str = "PREMATH_KILL_AT";
 
-/// Where this process ends itself; nowhere by default.
+/// Names the boundary at which this process is stopped by SIGSTOP, likewise.
+const STOP_AT: &str = "PREMATH_STOP_AT";
+
+/// How long a stop takes at most to reach every thread.
+const STOPPED_WITHIN: Duration = Duration::from_millis(200);
+
+/// Where this process ends or stops itself; nowhere by default.
 #[derive(Debug, Default)]
 pub(crate) struct KillSwitch {
+    kill: Trigger,
+    stop: Trigger,
+}
+
+/// A boundary, and how often it was reached.
+#[derive(Debug, Default)]
+struct Trigger {
     at: Option<KillAt>,
     reached: AtomicU32,
+}
+
+impl Trigger {
+    fn named_by(variable: &str) -> Result<Self, UnknownBoundary> {
+        let named = std::env::var(variable).ok().filter(|name| !name.is_empty());
+        Ok(Self {
+            at: named.map(|name| name.parse()).transpose()?,
+            reached: AtomicU32::new(0),
+        })
+    }
+
+    /// Returns whether a boundary is the named one, in its occurrence.
+    fn is_at(&self, boundary: Boundary) -> bool {
+        let Some(at) = self.at.filter(|at| at.boundary == boundary) else {
+            return false;
+        };
+        self.reached.fetch_add(1, Ordering::Relaxed) + 1 == at.occurrence
+    }
 }
 
 impl KillSwitch {
@@ -21,21 +53,23 @@ impl KillSwitch {
     ///
     /// [`UnknownBoundary`].
     pub(crate) fn from_environment() -> Result<Self, UnknownBoundary> {
-        let named = std::env::var(KILL_AT).ok().filter(|name| !name.is_empty());
         Ok(Self {
-            at: named.map(|name| name.parse()).transpose()?,
-            reached: AtomicU32::new(0),
+            kill: Trigger::named_by(KILL_AT)?,
+            stop: Trigger::named_by(STOP_AT)?,
         })
     }
 
     /// Marks a boundary. Ends the process with SIGKILL where it is the named
     /// one: no destructor runs and no buffer is written, as in a power cut.
     pub(crate) fn reached(&self, boundary: Boundary) {
-        let Some(at) = self.at.filter(|at| at.boundary == boundary) else {
-            return;
-        };
-        if self.reached.fetch_add(1, Ordering::Relaxed) + 1 == at.occurrence {
+        if self.kill.is_at(boundary) {
             let _ = kill_process(getpid(), Signal::KILL);
+        }
+        if self.stop.is_at(boundary) {
+            let _ = kill_process(getpid(), Signal::STOP);
+            // Another thread may take the signal: this one goes no further
+            // before the stop has reached it too.
+            std::thread::sleep(STOPPED_WITHIN);
         }
     }
 }

@@ -246,6 +246,7 @@ classes! {
     SupervisorLost = "supervisor_lost", "HARNESS-RUNTIME 3.2", "The lane's supervisor process ended while a command ran.";
     SandboxUnavailable = "sandbox_unavailable", "TOOL-CALLING-HARNESS-TYPESTATE 4.3", "The requested sandbox mode does not work here or could not be applied; nothing runs unconfined instead.";
     MemoryChangedOutside = "memory_changed_outside", "HARNESS-RUNTIME 2", "Rows of the issue store were changed by no transaction: by an editor, by git, or by a command that was not confined.";
+    MutationReadBackMismatch = "mutation_read_back_mismatch", "contracts 6", "The issue store did not show a change when it was read back after it was written: something else changed the row.";
     StepInterrupted = "step_interrupted", "HARNESS-RUNTIME 3.3", "The step was cut by an interrupt of the batch; it uses up no attempt.";
     VerificationSuperseded = "verification_superseded", "HARNESS-RUNTIME 3.2", "The verification was ended because work ahead of it in the landing queue failed; it is done again without that work, and uses up no attempt.";
     LandingConflict = "landing_conflict", "HARNESS-RUNTIME 3.2", "The work and what landed since the step began change the same lines; the target is as it was.";

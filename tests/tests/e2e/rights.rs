@@ -2,8 +2,10 @@
 //! witnesses of those turns.
 
 use premath_kernel::record::audit::digest_of;
-use premath_tests::{Scratch, binaries, issue};
+use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::fs;
 
 /// Blocking and discovering rest on turns of their own: the rows name the
 /// rights, and the escalation's turn has a witness that can be judged again.
@@ -30,7 +32,7 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
     let file = scratch
         .root
         .join("artifacts/ciwitness/worker.1.a.1.escalation.json");
-    let text = std::fs::read(&file).unwrap();
+    let text = fs::read(&file).unwrap();
     let witness: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(witness["witnessKind"], "premath.harness.turn_witness.v1");
     assert_eq!(witness["admitted"], json!(["block", "discover"]));
@@ -38,11 +40,12 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
     let digest = digest_of(&witness);
     assert!(turn[0].ends_with(&digest), "{turn:?} {digest}");
     let check = ["harness-join-check", "--input", &file.display().to_string()];
-    scratch
-        .premath(check)
-        .end()
-        .exits(0)
-        .says("join      closed");
+    let judged = scratch.premath(check).end().exits(0);
+    assert!(
+        judged.stdout.contains("join      closed"),
+        "{}",
+        judged.stdout
+    );
 
     let step = &scratch.steps_of("b")[0];
     let filed = rights(step, "witnessRefs", "mutation-ready://b/discover/");
@@ -52,4 +55,57 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
         found["discovered_by"]["mutation_ref"], filed[0],
         "{found:#}"
     );
+}
+
+/// Waits until a batch has stopped itself, changes the issue store, and lets
+/// the batch go on.
+fn changed_behind(scratch: &Scratch, at: &str, change: impl FnOnce(&str) -> String) -> Ended {
+    let work = r#"[ "$PREMATH_ISSUE_ID" != a ] || echo x > src/a.txt"#;
+    let verify = "[ -e src/a.txt ]";
+    let batch = scratch.landing_batch(work, verify);
+    let batch = batch.env("PREMATH_STOP_AT", at).start();
+    let stat = format!("/proc/{}/stat", batch.pid().as_raw_nonzero());
+    let stopped = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "));
+    until(PATIENCE, || stopped().then_some(())).expect("the batch stops itself");
+    let text = String::from_utf8(scratch.issue_bytes()).unwrap();
+    scratch.write_issues(change(&text).as_bytes());
+    batch.signal(Signal::CONT);
+    batch.wait()
+}
+
+/// Closing is not done until memory shows it: the landing is taken back.
+#[test]
+fn a_close_that_reads_back_differently_is_a_failure() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let ended = changed_behind(&scratch, "issue-closed", |text| {
+        format!("{text}{}\n", issue("a"))
+    });
+    let step = &scratch.steps_of("a")[0];
+    let class = "mutation_read_back_mismatch";
+    assert_eq!(
+        step["failureClasses"][0], class,
+        "{step:#}\n{}",
+        ended.stderr
+    );
+    assert_ne!(step["resultClass"], "completed");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_eq!(scratch.file_on("main", "src/a.txt"), None);
+    let witness = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.a.1.mutation.json");
+    let witness: Value = serde_json::from_slice(&fs::read(witness).unwrap()).unwrap();
+    assert_eq!(witness["holds"], false);
+}
+
+#[test]
+fn a_block_that_reads_back_differently_is_a_failure() {
+    let scratch = Scratch::with_issues(1, &[issue("b")]);
+    let ended = changed_behind(&scratch, "issue-blocked", |text| {
+        format!("{text}{}\n", issue("b"))
+    });
+    let step = &scratch.steps_of("b")[0];
+    let classes = step["failureClasses"].as_array().unwrap();
+    let class = json!("mutation_read_back_mismatch");
+    assert!(classes.contains(&class), "{step:#}\n{}", ended.stderr);
+    assert_eq!(scratch.issue("b")["status"], "open");
 }

@@ -45,7 +45,7 @@ use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
-use premath_memory::{IssueMemory, MemoryView, Trajectory, TrajectoryFileError, clock};
+use premath_memory::{IssueMemory, MemoryView, StoreError, Trajectory, TrajectoryFileError, clock};
 use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
@@ -110,6 +110,28 @@ impl Batch {
             });
         }
         tips
+    }
+
+    /// Returns whether issue memory shows an issue blocked, without a lease.
+    pub(crate) fn shows_blocked(&self, issue_id: &IssueId) -> Result<bool, StoreError> {
+        self.memory.view(|view| {
+            let issue = view.issue(issue_id);
+            issue.is_some_and(|issue| issue.status == Status::Blocked && issue.lease.is_none())
+        })
+    }
+
+    /// Returns whether issue memory shows an issue as discovered from another.
+    pub(crate) fn shows_discovered(
+        &self,
+        filed: &str,
+        parent: &IssueId,
+    ) -> Result<bool, StoreError> {
+        self.memory.view(|view| {
+            let edges = view.issue(filed).map(|issue| issue.dependencies.iter());
+            let mut edges = edges.into_iter().flatten();
+            edges
+                .any(|edge| *edge.depends_on == **parent && edge.kind.as_str() == "discovered-from")
+        })
     }
 
     /// Records that landed work may not be pushed yet: its batch was cut.

@@ -5,7 +5,9 @@ use super::stopped::Stopping;
 use crate::lane::Lane;
 use crate::witness;
 use premath_evidence::{EscalationFacts, escalation_grant};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::dispatch::is_follow_up;
+use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
@@ -21,6 +23,17 @@ fn blocked_by(report: &EscalationReport<'_>, generation: u64) -> BlockedBy {
         generation,
         failure_classes: report.failure_classes.to_vec(),
         retry: RetryRecord::from(report.decision),
+    }
+}
+
+/// Refuses a change that issue memory does not show.
+fn read_back(is_shown: bool, issue_id: &str, what: &str) -> Result<(), LeaseRefusal> {
+    match is_shown {
+        true => Ok(()),
+        false => Err(LeaseRefusal {
+            class: FailureClass::MutationReadBackMismatch,
+            detail: format!("issue {issue_id} is not {what}, although it was just written so"),
+        }),
     }
 }
 
@@ -63,17 +76,21 @@ impl Lane {
             Ok(None) => Ok(CarriedOut::Nothing),
             Ok(Some(EscalationRight::ToBlock(ready))) => {
                 let by = blocked_by(&report, claimed.claim.generation);
-                memory.block(ready, notes, Some(by)).map(|_| {
+                memory.block(ready, notes, Some(by)).and_then(|_| {
                     self.batch.reached(Boundary::IssueBlocked);
-                    CarriedOut::Blocked
+                    let shown = self.batch.shows_blocked(&claimed.claim.issue_id)?;
+                    read_back(shown, &claimed.claim.issue_id, "blocked")?;
+                    Ok(CarriedOut::Blocked)
                 })
             }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                memory.discover(ready, new).map(|filed| {
+                memory.discover(ready, new).and_then(|filed| {
                     self.batch.reached(Boundary::EscalationFiled);
-                    self.batch.note_filed(&filed.issue, &claimed.claim.issue_id);
-                    CarriedOut::Discovered(filed.issue.id.as_ref().into())
+                    let (id, parent) = (&filed.issue.id, &claimed.claim.issue_id);
+                    read_back(self.batch.shows_discovered(id, parent)?, id, "filed")?;
+                    self.batch.note_filed(&filed.issue, parent);
+                    Ok(CarriedOut::Discovered(id.as_ref().into()))
                 })
             }
             Err(error) => Err(error),

@@ -167,7 +167,10 @@ impl Lane {
         let witness = witness::write(folder, &step_id, WitnessRef::CLOSE, &document)?;
         self.batch.reached(Boundary::CloseWitnessed);
         log.witnesses.insert(&witness.reference);
-        Ok(())
+        match holds {
+            true => Ok(()),
+            false => Err(StepFailure::of(FailureClass::MutationReadBackMismatch).into()),
+        }
     }
 }
 

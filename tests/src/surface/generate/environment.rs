@@ -24,7 +24,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 49] = [
+const VARIABLES: [(SetBy, &str, &str); 50] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
@@ -83,6 +83,12 @@ const VARIABLES: [(SetBy, &str, &str); 49] = [
         Operator,
         "PREMATH_STARTUP_CMD",
         "`startup_cmd` of `[batch]`",
+    ),
+    (
+        Operator,
+        "PREMATH_STOP_AT",
+        "for tests: the boundary at which the process stops itself with SIGSTOP, as `<boundary>` or \
+         `<boundary>:<occurrence>`",
     ),
     (Operator, "PREMATH_STOP_CMD", "`stop_cmd` of `[batch]`"),
     (Operator, "PREMATH_VERIFY_CMD", "`--verify-cmd`"),
