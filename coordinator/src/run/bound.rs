@@ -132,6 +132,10 @@ impl Shell<'_> {
                 let budget = self.batch.settings.bounds.batch;
                 budget.describe(spent, Duration::ZERO)
             }
+            EndedBy::Revoked => {
+                let revoked = self.batch.authorised().err();
+                revoked.map_or_else(String::new, |revoked| revoked.to_string())
+            }
             _ => String::new(),
         };
         self.reporter.notice(&Notice::Ending {

@@ -1,7 +1,8 @@
 //! Batches under an instruction, and what each fault of it refuses.
 
+use premath_kernel::json::canonical;
 use premath_memory::roots::LaneState;
-use premath_tests::{Ended, Run, Scratch, binaries, issue};
+use premath_tests::{Ended, PATIENCE, Run, Scratch, binaries, issue, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -348,4 +349,111 @@ fn a_session_of_a_step_that_was_cut_survives_a_refusal() {
     laid.batch("true").end().exits(3);
     assert_eq!(read(&path), session);
     assert_eq!(laid.session(1)["state"], "stopped");
+}
+
+/// Takes the authority of a batch away while its first issue is worked on: the
+/// batch drains, and from then on nothing is changed.
+#[track_caller]
+fn revoked(class: &str, prepare: impl FnOnce(&Laid), revoke: impl FnOnce(&Laid)) {
+    let laid = Laid::out(&[issue("a"), issue("b")]);
+    prepare(&laid);
+    let work = r#"touch "$HOME/started"; until [ -e "$HOME/go" ]; do sleep 0.05; done
+echo x > src/"$PREMATH_ISSUE_ID".txt"#;
+    let run = laid.scratch.run(&binaries().coordinator).arg("--json");
+    let run = run.arg("--worktree").arg(&laid.scratch.lanes[0]);
+    let run = run.args(["--work-cmd", work, "--verify-cmd", "true"]);
+    let run = run.args(["--landing", "merge"]).start();
+    let started = laid.scratch.home().join("started");
+    until(PATIENCE, || started.exists().then_some(())).expect("the work starts");
+    revoke(&laid);
+    fs::write(laid.scratch.home().join("go"), "").unwrap();
+    let ended = run.wait().exits(1);
+    for id in ["a", "b"] {
+        assert_eq!(laid.scratch.issue(id)["status"], "open", "{}", ended.stderr);
+        let landed = laid.scratch.file_on("main", &format!("src/{id}.txt"));
+        assert_eq!(landed, None, "{}", ended.stderr);
+    }
+    let steps = laid.scratch.steps();
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    assert_eq!(
+        steps[0]["failureClasses"],
+        json!([class]),
+        "{}",
+        ended.stderr
+    );
+    let rows = laid.scratch.trajectory().into_iter();
+    let mut rows = rows.filter(|row| row["action"] == "coordinator.authority_revoked");
+    assert_eq!(rows.next().unwrap()["failureClasses"], json!([class]));
+    assert_eq!(rows.next(), None);
+    let events = ended.events();
+    let last = events.last().unwrap();
+    assert_eq!(last["endedBy"], "revoked", "{last:#}");
+}
+
+#[test]
+fn an_instruction_that_is_removed_ends_the_batch() {
+    let remove = |laid: &Laid| fs::remove_file(&laid.instruction).unwrap();
+    revoked("instruction_envelope_unreadable", |_| (), remove);
+}
+
+#[test]
+fn an_instruction_that_says_another_thing_ends_the_batch() {
+    let other = |laid: &Laid| laid.edit(|envelope| envelope["intent"] = json!("another night"));
+    revoked("mutation.policy_digest_mismatch", |_| (), other);
+    let fewer = |laid: &Laid| laid.edit(|envelope| envelope["capabilityClaims"] = json!([]));
+    revoked("mutation.capability_claim_missing", |_| (), fewer);
+}
+
+#[test]
+fn another_instruction_policy_ends_the_batch() {
+    let policy = |laid: &Laid| {
+        let path = laid
+            .scratch
+            .root
+            .join("policies/control/harness-instruction-policy-v1.json");
+        let mut policy = read(&path);
+        policy["policyId"] = json!("policy.of.another.night");
+        policy.as_object_mut().unwrap().remove("policyDigest");
+        let digest = canonical::digest(&policy).replace("sha256:", "pol1_");
+        policy["policyDigest"] = json!(digest);
+        fs::write(&path, policy.to_string()).unwrap();
+    };
+    revoked("mutation.policy_digest_mismatch", |_| (), policy);
+}
+
+#[test]
+fn another_retry_policy_or_governance_package_ends_the_batch() {
+    let retry = |laid: &Laid| {
+        let path = laid
+            .scratch
+            .root
+            .join("policies/control/harness-retry-policy-v1.json");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{}").unwrap();
+    };
+    revoked("retry_policy_invalid", |_| (), retry);
+    let write = |laid: &Laid, name: &str, text: &str| {
+        let path = laid.scratch.root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let claim = |laid: &Laid| {
+        let claimed = r#"{"profileOverlayClaims": ["profile.doctrine_inf_governance.v0"]}"#;
+        write(laid, "draft/CAPABILITY-REGISTRY.json", claimed);
+        write(laid, "policies/governance.json", "{}");
+        let digest = canonical::sha256_hex(b"{}");
+        let path = laid.scratch.root.join("harness.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let table = format!(
+            "[governance]\npackage = \"policies/governance.json\"\n\
+             expected_digest = \"sha256:{digest}\"\n"
+        );
+        let table = match text.contains("\n[governance]\n") {
+            true => text.replace("\n[governance]\n", &format!("\n{table}")),
+            false => format!("{text}\n{table}"),
+        };
+        fs::write(&path, table).unwrap();
+    };
+    let package = |laid: &Laid| write(laid, "policies/governance.json", "{ }");
+    revoked("governance.policy_package_mismatch", claim, package);
 }

@@ -50,7 +50,9 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
     let step = &scratch.steps_of("b")[0];
     let filed = rights(step, "witnessRefs", "mutation-ready://b/discover/");
     assert_eq!(filed.len(), 1, "{step:#}");
-    let found = scratch.issue("b-1");
+    let found = scratch.issues();
+    let mut found = found.values().filter(|row| row["title"] == "more to do");
+    let found = found.next().unwrap();
     assert_eq!(
         found["discovered_by"]["mutation_ref"], filed[0],
         "{found:#}"

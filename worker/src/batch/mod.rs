@@ -12,6 +12,7 @@ mod landing_queue;
 mod opening;
 mod outside;
 mod recovery;
+mod revocation;
 mod room;
 mod shared_run;
 mod supervision;
@@ -28,7 +29,7 @@ pub use warmth::{Leaving, Warmth};
 
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
-use crate::settings::Settings;
+use crate::settings::{Revocation, Settings};
 pub(crate) use holder::batch_holder;
 use knowledge::Knowledge;
 use landing_queue::SharedQueue;
@@ -50,7 +51,7 @@ use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// What lanes of one process share.
@@ -86,6 +87,8 @@ pub struct Batch {
     owes_push: AtomicBool,
     kill_switch: KillSwitch,
     filters: filters::SharedFilters,
+    /// Why nothing may be changed any more.
+    revoked: OnceLock<Revocation>,
 }
 
 impl Batch {

@@ -23,8 +23,8 @@ use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, OnceLock};
 use std::time::SystemTime;
 
 /// The way in which a batch begins.
@@ -121,10 +121,9 @@ impl Batch {
             knowledge.note_account(row, &start.id);
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
-        let own_world = LocalWorld::find(&settings.roots.repository);
         let bounds = queue_bounds(&settings, worktrees.len());
         let batch = Self {
-            own_world,
+            own_world: LocalWorld::find(&settings.roots.repository),
             landing_queue: SharedQueue::new(bounds, interrupt.clone()),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
             settings,
@@ -143,6 +142,7 @@ impl Batch {
             owes_push: AtomicBool::new(start.resumed.is_some()),
             kill_switch,
             filters: SharedFilters::default(),
+            revoked: OnceLock::new(),
         };
         batch.take_up(&start)?;
         Ok(batch)

@@ -4,7 +4,9 @@
 use super::keys::BatchKeys;
 use super::{Adapter, LoopFlags, SettingsError, Workforce, path_of};
 use premath_kernel::authority::MutationMode;
-use premath_kernel::authority::instruction::{BindingError, Classification, STARTUP_CHECK};
+use premath_kernel::authority::instruction::{
+    BindingError, Classification, Instruction, STARTUP_CHECK,
+};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
 use premath_memory::instruction::{ActivePolicy, InstructionFileError, read};
@@ -196,9 +198,7 @@ impl ModeSelection<'_> {
 
     fn linked(&self) -> Result<MutationMode, InstructionError> {
         let path = self.path().ok_or(InstructionError::Missing)?;
-        let active = ActivePolicy::find(None, self.repository)?;
-        let instruction = read(&path)?;
-        let mode = MutationMode::instruction_linked(&instruction, &active.policy)?;
+        let (instruction, mode) = linked(&path, self.repository)?;
         let checks = &instruction.envelope().requested_checks;
         if checks.contains(STARTUP_CHECK) && !self.has_startup {
             return Err(InstructionError::CheckUnbound {
@@ -209,7 +209,8 @@ impl ModeSelection<'_> {
         Ok(mode)
     }
 
-    fn path(&self) -> Option<PathBuf> {
+    /// Returns where the instruction is, where one is named.
+    pub(super) fn path(&self) -> Option<PathBuf> {
         let file = self.file.instruction.as_deref().map(str::trim);
         self.flags
             .instruction
@@ -230,6 +231,17 @@ impl ModeSelection<'_> {
             self.now,
         )?)
     }
+}
+
+/// Reads an instruction, and binds it to the policy that is active.
+pub(super) fn linked(
+    path: &Path,
+    repository: &Path,
+) -> Result<(Instruction, MutationMode), InstructionError> {
+    let active = ActivePolicy::find(None, repository)?;
+    let instruction = read(path)?;
+    let mode = MutationMode::instruction_linked(&instruction, &active.policy)?;
+    Ok((instruction, mode))
 }
 
 fn named(name: &str) -> Result<ModeName, SettingsError> {

@@ -2,6 +2,7 @@
 //! (`contracts.md` 9).
 
 mod agent;
+mod authority;
 mod bounds;
 mod document;
 mod error;
@@ -27,6 +28,8 @@ mod verify;
 mod world;
 
 pub use agent::{Adapter, Work, Workforce};
+pub(crate) use authority::AuthoritySources;
+pub use authority::Revocation;
 pub use bounds::BatchBounds;
 pub use error::{SettingsError, UnacceptedFilesError};
 pub use file::{ConfigError, FileSettings, WorktreesTable};
@@ -152,6 +155,8 @@ pub struct Settings {
     pub mode: MutationMode,
     /// How lease recovery is transported.
     pub transport: HostActionTransport,
+    /// Where what changes rest on is read from again.
+    pub(crate) authority: AuthoritySources,
     /// Which issues are worked on.
     pub selection: Selection,
     /// The assignees whose issues are taken.

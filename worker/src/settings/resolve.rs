@@ -1,5 +1,6 @@
 //! Settings from their sources: flags over environment over `harness.toml`.
 
+use super::authority::AuthoritySources;
 use super::file::{named_file, wrong};
 use super::keys::{OnFailure, OnNoChange};
 use super::landing::landing_of;
@@ -41,6 +42,7 @@ impl Settings {
         let hooks_of_agents = hooks::are_on(file.agent.hooks, &work, &sandbox)?;
         let lease_ttl = sources.lease_ttl()?;
         let mode = sources.mode(&hooks, &work)?;
+        let authority = sources.authority(&hooks, &mode);
         let transport = sources.transport()?;
         let retry = policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?;
         let turn =
@@ -63,6 +65,7 @@ impl Settings {
             hooks,
             witness_prefix: sources.witness_prefix(),
             mode,
+            authority,
             transport,
             selection: sources.selection(),
             assignees: sources.assignees(),
@@ -168,15 +171,29 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns what changes rest on, which must fit who works.
-    fn mode(&self, hooks: &Hooks, work: &Workforce) -> Result<MutationMode, SettingsError> {
-        let selection = instruction::ModeSelection {
+    fn selected_mode(&self, hooks: &Hooks) -> instruction::ModeSelection<'_> {
+        instruction::ModeSelection {
             flags: self.flags,
             file: &self.file.batch,
             repository: &self.roots.repository,
             has_startup: hooks.startup.is_some(),
             now: self.now,
-        };
-        let mode = selection.mode()?;
+        }
+    }
+
+    /// Returns where what changes rest on is read from again.
+    fn authority(&self, hooks: &Hooks, mode: &MutationMode) -> AuthoritySources {
+        let path = self.selected_mode(hooks).path();
+        AuthoritySources {
+            repository: self.roots.repository.clone(),
+            instruction: AuthoritySources::instruction_of(mode, path),
+            retry_policy: self.file.batch.retry_policy.clone(),
+            governance: self.file.governance.clone(),
+        }
+    }
+
+    fn mode(&self, hooks: &Hooks, work: &Workforce) -> Result<MutationMode, SettingsError> {
+        let mode = self.selected_mode(hooks).mode()?;
         instruction::must_bind(&mode, work)?;
         Ok(mode)
     }

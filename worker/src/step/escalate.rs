@@ -3,6 +3,7 @@
 
 use super::stopped::Stopping;
 use crate::lane::Lane;
+use crate::settings::Revocation;
 use crate::witness;
 use premath_evidence::{EscalationFacts, escalation_grant};
 use premath_kernel::failure::FailureClass;
@@ -111,6 +112,9 @@ impl Lane {
         decision: &Decision,
         action: EscalationAction,
     ) -> Result<Option<EscalationRight>, ChangeError> {
+        if let Err(Revocation { class, detail }) = self.batch.authorised() {
+            return Err(LeaseRefusal { class, detail }.into());
+        }
         let log = &mut stopping.log;
         let step_id = log.step_id();
         let failed = log.turn_witness.clone();

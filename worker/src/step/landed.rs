@@ -78,6 +78,7 @@ impl Lane {
                     .for_each(|class| failure.fail(class.as_str()));
                 failure
             })?;
+            self.may_change()?;
             attempt.log.witnesses.insert(ready.witness_ref());
             let filed = batch.memory.discover(ready, new)?;
             batch.reached(Boundary::FollowUpFiled);

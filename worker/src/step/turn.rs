@@ -99,11 +99,19 @@ impl Lane {
 
     /// Judges the turn; returns the right to close where the gate grants it.
     pub(super) fn admitted(&self, log: &mut StepLog) -> Result<MutationReady<Close>, StageError> {
-        self.judge(log)?.map_err(|classes| {
+        let ready = self.judge(log)?.map_err(|classes| {
             let mut failure = Box::<StepFailure>::default();
             failure.blame(&classes);
-            failure.into()
-        })
+            failure
+        })?;
+        self.may_change()?;
+        Ok(ready)
+    }
+
+    /// Fails where what changes rest on is not as it was when the batch began.
+    pub(super) fn may_change(&self) -> Result<(), Box<StepFailure>> {
+        let held = self.batch.authorised();
+        held.map_err(|revoked| StepFailure::of(revoked.class))
     }
 
     /// Judges the turn of a step that failed. A command that failed is the
@@ -137,6 +145,7 @@ impl Lane {
         let step_id = log.step_id();
         let mutation = ready.witness().clone();
         log.witnesses.insert(ready.witness_ref());
+        self.may_change()?;
         self.batch.memory.close(ready)?;
         self.batch.reached(Boundary::IssueClosed);
         let found = self.batch.memory.view(|view| {

@@ -90,6 +90,22 @@ impl MutationMode {
         }))
     }
 
+    /// Makes sure that a person's override is still good; an instruction is read
+    /// again instead.
+    ///
+    /// # Errors
+    ///
+    /// [`ModeError::EpochPassed`].
+    pub fn holds_at(&self, now: jiff::Timestamp) -> Result<(), ModeError> {
+        match self {
+            Self::InstructionLinked(_) => Ok(()),
+            Self::HumanOverride(over) => {
+                let until = over.support_until.as_deref();
+                Self::human_override(&over.reason, until, now).map(drop)
+            }
+        }
+    }
+
     /// Admits a batch under an instruction.
     ///
     /// # Errors
@@ -241,6 +257,12 @@ mod tests {
         ));
         let mode = MutationMode::human_override("x", Some("2026-03"), now()).unwrap();
         assert_eq!(mode.active_epoch(), "2026-03");
+        assert_eq!(mode.holds_at(now()), Ok(()));
+        let later = "2026-04-01T00:00:00Z".parse().unwrap();
+        assert!(matches!(
+            mode.holds_at(later),
+            Err(ModeError::EpochPassed { .. })
+        ));
     }
 
     #[test]

@@ -121,6 +121,7 @@ mod tests {
             },
             by(EndedBy::Budget),
             by(EndedBy::Room),
+            by(EndedBy::Revoked),
         ];
         for end in failing {
             assert_eq!(end.exit_code(), FAILED, "{end:?}");

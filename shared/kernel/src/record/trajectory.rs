@@ -35,7 +35,9 @@ pub use projection::{
 pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
 pub use row::{RetryRecord, SharedVerification, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
-pub use supervision::{SupervisionRecord, breaker_row, budget_row, provider_row, room_row};
+pub use supervision::{
+    SupervisionRecord, breaker_row, budget_row, provider_row, revoked_row, room_row,
+};
 
 /// What a row refers to, by its `action`.
 pub mod action {
@@ -85,6 +87,8 @@ pub mod action {
     pub(crate) const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
     /// The batch waited without success for free disk or memory.
     pub(crate) const ROOM_SHORT: &str = "coordinator.room_short";
+    /// What the batch's changes rest on was changed or taken away.
+    pub(crate) const AUTHORITY_REVOKED: &str = "coordinator.authority_revoked";
 }
 
 /// Returns whether a result class counts as success (`contracts.md` 6).

@@ -21,6 +21,8 @@ pub enum EndedBy {
     Budget,
     /// The machine's free disk or memory, waited for without success.
     Room,
+    /// What the batch's changes rest on was changed or taken away.
+    Revoked,
 }
 
 impl EndedBy {
@@ -31,6 +33,7 @@ impl EndedBy {
             Self::MaxDuration => "`max_duration`",
             Self::Budget => "the batch's budget",
             Self::Room => "too little free disk or memory",
+            Self::Revoked => "the revoked authorisation",
         }
     }
 
@@ -41,12 +44,13 @@ impl EndedBy {
             Self::MaxDuration => "`max_duration` reached",
             Self::Budget => "the batch's budget reached",
             Self::Room => "free disk or memory too low",
+            Self::Revoked => "authorisation revoked",
         }
     }
 
     /// Returns whether work may be left that the batch would have done.
     pub(crate) const fn is_shortage(self) -> bool {
-        matches!(self, Self::Budget | Self::Room)
+        matches!(self, Self::Budget | Self::Room | Self::Revoked)
     }
 }
 
@@ -85,6 +89,11 @@ impl Admission {
             self.due = Some(EndedBy::Room);
         }
         is_over
+    }
+
+    /// Takes in that the batch may change nothing any more; it is to end.
+    pub const fn revoke(&mut self) {
+        self.due = Some(EndedBy::Revoked);
     }
 
     /// Returns the bound that ends the batch now, once. A batch that is

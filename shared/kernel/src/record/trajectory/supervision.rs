@@ -130,6 +130,26 @@ pub fn budget_row(batch_id: &BatchId, budget: &Budget, spent: Spent, now: Timest
     }
 }
 
+/// Returns the row of a batch that may change nothing any more.
+pub fn revoked_row(
+    batch_id: &BatchId,
+    class: FailureClass,
+    detail: String,
+    now: Timestamp,
+) -> StepRow {
+    StepRow {
+        failure_classes: vec![class.as_str().to_owned()],
+        next_step: Some(detail),
+        ..row(
+            batch_id,
+            (action::AUTHORITY_REVOKED, None),
+            "failed",
+            SupervisionRecord::default(),
+            now,
+        )
+    }
+}
+
 /// Returns the row of a batch that waited for room without success.
 pub fn room_row(batch_id: &BatchId, short: &Shortage, now: Timestamp) -> StepRow {
     StepRow {

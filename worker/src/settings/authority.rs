@@ -1,0 +1,125 @@
+//! What a batch's changes rest on, read again: its instruction and the active
+//! instruction policy, the retry policy, the governance package.
+//!
+//! An operator revokes a batch by changing or removing one of these files.
+
+use super::governance::{self, GovernanceError};
+use super::instruction::{self, InstructionError};
+use super::keys::GovernanceKeys;
+use super::program::Places;
+use super::{Settings, SettingsError, policy};
+use premath_kernel::authority::MutationMode;
+use premath_kernel::failure::FailureClass;
+use std::path::{Path, PathBuf};
+
+/// That a batch may change nothing any more, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{class}: {detail}")]
+pub struct Revocation {
+    /// The failure class.
+    pub class: FailureClass,
+    /// What changed, for display.
+    pub detail: String,
+}
+
+impl Revocation {
+    fn new(class: FailureClass, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self { class, detail }
+    }
+}
+
+/// Where a batch's authority was read from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AuthoritySources {
+    pub(super) repository: PathBuf,
+    /// The instruction's file; none under a person's override.
+    pub(super) instruction: Option<PathBuf>,
+    pub(super) retry_policy: Option<String>,
+    pub(super) governance: GovernanceKeys,
+}
+
+impl Settings {
+    /// Reads again what changes rest on, and compares it with what the batch
+    /// began with.
+    ///
+    /// # Errors
+    ///
+    /// [`Revocation`]: a file is missing, cannot be used, or says another thing.
+    pub(crate) fn authorised(&self, now: jiff::Timestamp) -> Result<(), Revocation> {
+        let sources = &self.authority;
+        self.mode_holds(sources.instruction.as_deref(), now)?;
+        self.retry_policy_holds()?;
+        let package = governance::profile(&sources.governance, &sources.repository);
+        match package {
+            Ok(profile) if profile == self.governance => Ok(()),
+            Ok(_) => Err(Revocation::new(
+                FailureClass::GovernancePolicyPackageMismatch,
+                "the governance package is another one than when the batch began",
+            )),
+            Err(error) => Err(Revocation::new(of_governance(&error), error.to_string())),
+        }
+    }
+
+    fn mode_holds(
+        &self,
+        instruction: Option<&Path>,
+        now: jiff::Timestamp,
+    ) -> Result<(), Revocation> {
+        let Some(path) = instruction else {
+            let held = self.mode.holds_at(now);
+            return held.map_err(|error| Revocation::new(error.class(), error.to_string()));
+        };
+        match instruction::linked(path, &self.authority.repository) {
+            Ok((_, mode)) if mode == self.mode => Ok(()),
+            Ok((instruction, _)) => Err(Revocation::new(
+                FailureClass::MutationPolicyDigestMismatch,
+                format!(
+                    "the instruction was {} when the batch began and is {}",
+                    self.mode.instruction_ref().unwrap_or_default(),
+                    instruction.reference()
+                ),
+            )),
+            Err(error) => Err(Revocation::new(
+                of_instruction(&error),
+                crate::cause::chain(&error),
+            )),
+        }
+    }
+
+    fn retry_policy_holds(&self) -> Result<(), Revocation> {
+        let sources = &self.authority;
+        let named = sources.retry_policy.as_deref();
+        let class = match policy::policy_in(&sources.repository, named, &Places::new()) {
+            Ok(active) if active.policy_digest() == self.retry.policy_digest() => return Ok(()),
+            Ok(_) => FailureClass::RetryPolicyDigestMismatch,
+            Err(SettingsError::Policy { source, .. }) => source.class(),
+            Err(_) => FailureClass::RetryPolicyInvalid,
+        };
+        Err(Revocation::new(
+            class,
+            "the retry policy is another one than when the batch began",
+        ))
+    }
+}
+
+fn of_instruction(error: &InstructionError) -> FailureClass {
+    let first = error.classes().into_iter().next();
+    first.unwrap_or(FailureClass::MutationPolicyDigestMismatch)
+}
+
+fn of_governance(error: &GovernanceError) -> FailureClass {
+    let first = error.classes().into_iter().next();
+    first.unwrap_or(FailureClass::GovernancePolicyPackageUnpinned)
+}
+
+impl AuthoritySources {
+    /// Returns where a mode's instruction was read from: nowhere under an
+    /// override.
+    pub(super) fn instruction_of(mode: &MutationMode, path: Option<PathBuf>) -> Option<PathBuf> {
+        match mode {
+            MutationMode::InstructionLinked(_) => path,
+            MutationMode::HumanOverride(_) => None,
+        }
+    }
+}
