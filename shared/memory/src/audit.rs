@@ -6,8 +6,11 @@ use crate::error::StoreError;
 use crate::inspect::{LineFault, fault, lines, read};
 use crate::trajectory::read_line;
 use flate2::read::GzDecoder;
+use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::json::canonical::hex;
 use premath_kernel::record::audit::{AuditRow, StreamFile, StreamName, WitnessFile, WitnessRef};
+use premath_kernel::record::recorded_turn::RecordedTurn;
 use premath_kernel::record::trajectory::{ChainReport, check_chain};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -70,6 +73,41 @@ pub fn witness(folder: &Path, reference: &WitnessRef) -> Result<WitnessFile, Sto
             detail: error.to_string(),
         },
     })
+}
+
+/// Reads a turn that the harness recorded, by the reference of its witness.
+///
+/// # Errors
+///
+/// [`LeaseRefusal`]: it is no such reference, the trajectory was altered, or
+/// [`RecordedTurn::read`] refuses the turn. A file that cannot be read is none.
+pub fn recorded_turn(
+    journal: &Path,
+    witnesses: &Path,
+    reference: &str,
+) -> Result<RecordedTurn, LeaseRefusal> {
+    let refuse = |detail: String| LeaseRefusal {
+        class: FailureClass::MutationUseEvidenceMissing,
+        detail,
+    };
+    let named = WitnessRef::parse(reference).filter(WitnessRef::is_turn);
+    let named = named.ok_or_else(|| {
+        refuse(format!(
+            "`{reference}` is not the reference of a turn's witness"
+        ))
+    })?;
+    let rows = trajectory(journal).map_err(|error| refuse(error.to_string()))?;
+    if !rows.chain.breaks.is_empty() || !rows.faults.is_empty() {
+        let detail = "the trajectory was altered; see `premath audit`";
+        return Err(refuse(detail.to_owned()));
+    }
+    match witness(witnesses, &named).map_err(|error| refuse(error.to_string()))? {
+        WitnessFile::Found { document, .. } => {
+            RecordedTurn::read(&named, &document, rows.rows.iter().map(|found| &found.row))
+        }
+        WitnessFile::Missing { path } => Err(refuse(format!("there is no {path}"))),
+        WitnessFile::Unreadable { path, detail } => Err(refuse(format!("{path}: {detail}"))),
+    }
 }
 
 /// Sums a stream up as it is now, an agent's after decompression; `None` where

@@ -2,7 +2,7 @@
 //! witnesses of those turns.
 
 use premath_kernel::record::audit::digest_of;
-use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
+use premath_tests::{Ended, PATIENCE, Running, Scratch, binaries, issue, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -59,6 +59,13 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
     );
 }
 
+/// Waits until a batch has stopped itself.
+fn until_stopped(batch: &Running) {
+    let stat = format!("/proc/{}/stat", batch.pid().as_raw_nonzero());
+    let stopped = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "));
+    until(PATIENCE, || stopped().then_some(())).expect("the batch stops itself");
+}
+
 /// Waits until a batch has stopped itself, changes the issue store, and lets
 /// the batch go on.
 fn changed_behind(scratch: &Scratch, at: &str, change: impl FnOnce(&str) -> String) -> Ended {
@@ -66,9 +73,7 @@ fn changed_behind(scratch: &Scratch, at: &str, change: impl FnOnce(&str) -> Stri
     let verify = "[ -e src/a.txt ]";
     let batch = scratch.landing_batch(work, verify);
     let batch = batch.env("PREMATH_STOP_AT", at).start();
-    let stat = format!("/proc/{}/stat", batch.pid().as_raw_nonzero());
-    let stopped = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") T "));
-    until(PATIENCE, || stopped().then_some(())).expect("the batch stops itself");
+    until_stopped(&batch);
     let text = String::from_utf8(scratch.issue_bytes()).unwrap();
     scratch.write_issues(change(&text).as_bytes());
     batch.signal(Signal::CONT);
@@ -110,4 +115,155 @@ fn a_block_that_reads_back_differently_is_a_failure() {
     let class = json!("mutation_read_back_mismatch");
     assert!(classes.contains(&class), "{step:#}\n{}", ended.stderr);
     assert_eq!(scratch.issue("b")["status"], "open");
+}
+
+/// Asks a server for changes, one after the other; returns what each call was
+/// answered.
+fn asked(scratch: &Scratch, calls: &[(&str, Value)]) -> Vec<Value> {
+    let hello = json!({
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "by-hand", "version": "1"},
+    });
+    let mut lines = vec![
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    for (number, (tool, arguments)) in calls.iter().enumerate() {
+        let params = json!({"name": tool, "arguments": arguments});
+        let id = number + 1;
+        lines.push(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+    }
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let file = scratch.folder().join("messages");
+    fs::write(&file, text).unwrap();
+    let premath = binaries().premath.display();
+    let serve = format!("'{premath}' mcp-serve < '{}'", file.display());
+    let ended = scratch.run("bash".as_ref()).args(["-c", &serve]).end();
+    let answers = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let mut answers: Vec<Value> = answers.collect();
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    answers.remove(0);
+    let content = |answer: &Value| answer["result"]["structuredContent"].clone();
+    answers.iter().map(content).collect()
+}
+
+/// A batch whose authority is taken away between the turn and the close: the
+/// turn of `a` was admitted, and nothing used it.
+fn unused_turn(scratch: &Scratch) -> String {
+    scratch.premath(["init"]).end().exits(0);
+    let folder = scratch.root.join("instructions");
+    let path = fs::read_dir(folder)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let mut envelope: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    envelope["capabilityClaims"] = json!(["capabilities.change_morphisms"]);
+    fs::write(&path, envelope.to_string()).unwrap();
+    let run = scratch.run(&binaries().coordinator).arg("--json");
+    let run = run.arg("--worktree").arg(&scratch.lanes[0]);
+    let run = run.args(["--work-cmd", "true", "--verify-cmd", "true"]);
+    let batch = run.env("PREMATH_STOP_AT", "turn-witnessed").start();
+    until_stopped(&batch);
+    let aside = path.with_extension("aside");
+    fs::rename(&path, &aside).unwrap();
+    batch.signal(Signal::CONT);
+    batch.wait().exits(1);
+    fs::rename(&aside, &path).unwrap();
+    let step = &scratch.steps_of("a")[0];
+    let refs = step["witnessRefs"].as_array().unwrap().iter();
+    let mut refs = refs.filter_map(Value::as_str);
+    let turn = refs.find(|text| text.starts_with("ciwitness://worker.1.a.1/turn/"));
+    turn.unwrap().to_owned()
+}
+
+#[test]
+fn a_client_closes_an_issue_and_changes_edges_only_by_an_admitted_turn_and_once() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    let turn = unused_turn(&scratch);
+    let update = |id: &str, status: &str, turn: Option<&str>| {
+        (
+            "issue_update",
+            json!({"id": id, "status": status, "turn": turn}),
+        )
+    };
+    let edge = |id: &str, on: &str, turn: Option<&str>| {
+        (
+            "dep_add",
+            json!({"issueId": id, "dependsOnId": on, "turn": turn}),
+        )
+    };
+    let turn = Some(&*turn);
+    let refused = |calls: &[(&str, Value)]| {
+        let before = scratch.issue_bytes();
+        for answer in asked(&scratch, calls) {
+            let classes = &answer["failureClasses"];
+            assert_eq!(
+                *classes,
+                json!(["mutation.use_evidence_missing"]),
+                "{answer}"
+            );
+        }
+        assert_eq!(scratch.issue_bytes(), before);
+    };
+    // No turn, the turn of another issue, a change that it does not admit.
+    refused(&[
+        update("a", "closed", None),
+        edge("a", "b", None),
+        update("b", "closed", turn),
+        edge("b", "c", turn),
+        update("a", "blocked", turn),
+        update("a", "tombstone", turn),
+    ]);
+    let file = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.a.1.turn.json");
+    let whole = fs::read_to_string(&file).unwrap();
+    fs::write(&file, whole.replace("\"dep_add\"", "\"block\"")).unwrap();
+    refused(&[update("a", "blocked", turn), update("a", "closed", turn)]);
+    fs::write(&file, whole).unwrap();
+
+    let made = asked(
+        &scratch,
+        &[edge("a", "b", turn), update("a", "closed", turn)],
+    );
+    for answer in &made {
+        assert!(answer["failureClasses"].is_null(), "{answer}");
+    }
+    let row = scratch.issue("a");
+    assert_eq!(row["status"], "closed");
+    let rights = row["mutation_refs"].as_array().unwrap();
+    assert_eq!(rights.len(), 2, "{row:#}");
+    assert_eq!(row["instructed_change"]["mutation_ref"], rights[1]);
+    let right = rights[1].as_str().unwrap();
+    assert!(right.starts_with("mutation-ready://a/close/"), "{right}");
+
+    let reopened = asked(&scratch, &[update("a", "open", None)]);
+    assert!(reopened[0]["failureClasses"].is_null(), "{}", reopened[0]);
+    refused(&[update("a", "closed", turn), edge("a", "c", turn)]);
+}
+
+/// A turn whose work did not land closes nothing.
+#[test]
+fn a_turn_whose_work_is_on_a_salvage_branch_closes_nothing() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let ended = changed_behind(&scratch, "issue-closed", |text| {
+        format!("{text}{}\n", issue("a"))
+    });
+    let step = &scratch.steps_of("a")[0];
+    assert!(step["salvage"].is_string(), "{step:#}\n{}", ended.stderr);
+    let refs = step["witnessRefs"].as_array().unwrap().iter();
+    let mut refs = refs.filter_map(Value::as_str);
+    let turn = refs.find(|text| text.contains("/turn/")).unwrap();
+    scratch.premath(["init"]).end().exits(0);
+    let close = json!({"id": "a", "status": "closed", "turn": turn});
+    let answer = &asked(&scratch, &[("issue_update", close)])[0];
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("did not land"), "{answer}");
+    assert_eq!(scratch.issue("a")["status"], "open");
 }

@@ -91,6 +91,9 @@ struct InstructedItem {
     asked_by: String,
     /// The time of the change.
     at: String,
+    /// The right of the turn that it used up, where it took one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutation_ref: Option<String>,
 }
 
 /// The step that filed an issue.
@@ -229,6 +232,7 @@ pub(crate) fn item(row: &IssueRow) -> IssueView<'_> {
                 change: part(record, "change")?,
                 asked_by: part(record, "asked_by")?,
                 at: part(record, "at")?,
+                mutation_ref: part(record, "mutation_ref"),
             })
         }),
         discovered_by: fields.get("discovered_by").and_then(discovered_item),

@@ -6,9 +6,11 @@ use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
 use premath_kernel::authority::claim::ChangeMorphism;
-use premath_kernel::authority::{InstructedSurface, LeaseOperation};
-use premath_memory::IssueMemory;
+use premath_kernel::authority::{InstructedChange, InstructedSurface, LeaseOperation};
+use premath_kernel::issue::lease::LeaseKey;
+use premath_memory::audit::recorded_turn;
 use premath_memory::instruction::{ActivePolicy, read};
+use premath_memory::{ChangeError, IssueChange, IssueMemory, IssueRow};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +22,7 @@ pub(super) struct Context {
     pub(super) session: PathBuf,
     pub(super) trajectory: PathBuf,
     pub(super) repository: PathBuf,
+    pub(super) witnesses: PathBuf,
     pub(super) instruction: Option<PathBuf>,
     pub(super) bound: Option<BoundLease>,
     /// Opened with the first tool that needs it, and shared from then on.
@@ -83,8 +86,15 @@ impl Context {
                 perform(&*memory()?, &authority, arguments)
             }
             (Perform::Change(kind, perform), None) => {
-                let change = self.surface()?.authorise(*kind, asked_by)?;
-                perform(&*memory()?, change, arguments)
+                let surface = self.surface()?;
+                let authority = surface.authorise(*kind, asked_by)?;
+                let instructed = Instructed {
+                    memory: memory()?,
+                    surface,
+                    authority,
+                    context: self,
+                };
+                perform(instructed, arguments)
             }
             (Perform::Discover(perform), None) => {
                 let change = self
@@ -112,6 +122,48 @@ impl Context {
         let memory = Arc::new(paths::open_to_share(&self.issues)?);
         *kept = Some(Arc::clone(&memory));
         Ok(memory)
+    }
+}
+
+/// A change that the instruction claims, yet to be made.
+#[derive(Debug)]
+pub(super) struct Instructed<'a> {
+    memory: Arc<IssueMemory>,
+    surface: InstructedSurface,
+    authority: InstructedChange,
+    context: &'a Context,
+}
+
+impl Instructed<'_> {
+    /// Makes the change, with the right of the turn that is named, where it
+    /// takes one.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Change`].
+    pub(super) fn make(
+        self,
+        change: IssueChange,
+        key: LeaseKey,
+        turn: Option<&str>,
+    ) -> Result<IssueRow, CliError> {
+        let right = match (change.gated(), turn) {
+            (Some(gated), Some(turn)) => {
+                let witnesses = &self.context.witnesses;
+                let journal = &self.context.trajectory;
+                let admitted = recorded_turn(journal, witnesses, turn)
+                    .and_then(|recorded| recorded.admit(gated, &self.surface));
+                Some(admitted.map_err(ChangeError::Refused)?)
+            }
+            _ => None,
+        };
+        let made = match right {
+            Some(right) => self
+                .memory
+                .instruct_by_turn(self.authority, right, change, key),
+            None => self.memory.instruct(self.authority, change, key),
+        };
+        Ok(made?)
     }
 }
 

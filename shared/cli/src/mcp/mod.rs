@@ -22,6 +22,7 @@ use bound::BoundLease;
 use clap::Args;
 use context::Context;
 use http::Endpoint;
+use premath_memory::roots::MemoryRoots;
 use server::Server;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,7 @@ impl McpServeArgs {
             session: paths::session(None)?,
             trajectory: paths::trajectory(None)?,
             repository: paths::repository()?,
+            witnesses: MemoryRoots::discover(Path::new("."))?.witnesses,
             instruction: instruction(self.instruction)?,
             bound: BoundLease::find(self.lease.as_deref())?,
             memory: Default::default(),

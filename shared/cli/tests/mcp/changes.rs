@@ -56,7 +56,11 @@ fn a_change_that_is_not_claimed_is_refused_and_one_that_is_is_made() {
                 client.refused(other, arguments, "mutation.capability_claim_missing");
             }
         }
-        client.accepted(tool, arguments);
+        match tool.starts_with("dep_") {
+            // An edge takes a turn too.
+            true => drop(client.refused(tool, arguments, "mutation.use_evidence_missing")),
+            false => drop(client.accepted(tool, arguments)),
+        }
     }
 }
 
@@ -190,8 +194,27 @@ fn leases_go_by_the_rules_of_issue_memory() {
     let released = client.accepted("issue_lease_release", key.clone());
     assert_eq!(released["issue"]["status"], "open");
     client.refused("issue_lease_release", key, "lease_missing");
-    let circle = json!({"issueId": "a", "dependsOnId": "c"});
-    client.refused("dep_add", circle, "dependency_cycle");
+}
+
+/// A reference that no record of the harness has gives no right.
+#[test]
+fn a_turn_that_the_harness_did_not_record_admits_nothing() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    let before = project.bytes();
+    let digest = "0".repeat(64);
+    for turn in [
+        "".to_owned(),
+        format!("ciwitness://w.a.1/verify/{digest}"),
+        format!("ciwitness://w.a.1/turn/{digest}"),
+        format!("mutation-ready://a/close/{digest}"),
+    ] {
+        let close = json!({"id": "a", "status": "closed", "turn": turn});
+        client.refused("issue_update", close, "mutation.use_evidence_missing");
+        let edge = json!({"issueId": "b", "dependsOnId": "a", "turn": turn});
+        client.refused("dep_add", edge, "mutation.use_evidence_missing");
+    }
+    assert_eq!(before, project.bytes());
 }
 
 /// Attack 10: a client closed an issue without evidence.

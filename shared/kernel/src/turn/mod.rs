@@ -51,7 +51,8 @@ pub use gate::{
 pub use input::{JoinCheckInput, ParsedInput};
 pub use join_check::{JoinCheck, broken_at, join_check};
 pub use mutation::{
-    Block, ClaimSet, Close, Discover, MutationBinding, MutationKind, MutationReady, MutationWitness,
+    AddEdge, Block, ClaimSet, Close, Discover, GatedChange, MutationBinding, MutationKind,
+    MutationReady, MutationWitness, RemoveEdge, ReplaceEdge,
 };
 pub use normal::{Digests, Normalized, normalize};
 pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};

@@ -14,8 +14,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A kind of change to an issue. Sealed: there are [`Close`], [`Block`] and
-/// [`Discover`].
+/// A kind of change to an issue. Sealed: there are [`Close`], [`Block`],
+/// [`Discover`], and the changes of edges.
 pub trait MutationKind: sealed::Sealed + std::fmt::Debug {
     /// The kind's name, as in `mutation-ready://<issue>/<name>/…`.
     const NAME: &'static str;
@@ -37,6 +37,22 @@ pub enum Block {}
 #[derive(Debug)]
 pub enum Discover {}
 
+/// Adding an edge to the step's issue. A turn that may not close its issue
+/// changes nothing, so that it needs a verification too.
+#[derive(Debug)]
+pub enum AddEdge {}
+
+/// Removing an edge from the step's issue.
+#[derive(Debug)]
+pub enum RemoveEdge {}
+
+/// Replacing an edge of the step's issue.
+#[derive(Debug)]
+pub enum ReplaceEdge {}
+
+impl sealed::Sealed for AddEdge {}
+impl sealed::Sealed for RemoveEdge {}
+impl sealed::Sealed for ReplaceEdge {}
 impl sealed::Sealed for Close {}
 impl sealed::Sealed for Block {}
 impl sealed::Sealed for Discover {}
@@ -57,6 +73,75 @@ impl MutationKind for Discover {
     const NAME: &'static str = "discover";
     const CLAIM: &'static str = ChangeMorphism::IssueDiscover.claim();
     const NEEDS_VERIFICATION: bool = false;
+}
+
+impl MutationKind for AddEdge {
+    const NAME: &'static str = ChangeMorphism::DepAdd.name();
+    const CLAIM: &'static str = ChangeMorphism::DepAdd.claim();
+    const NEEDS_VERIFICATION: bool = true;
+}
+
+impl MutationKind for RemoveEdge {
+    const NAME: &'static str = ChangeMorphism::DepRemove.name();
+    const CLAIM: &'static str = ChangeMorphism::DepRemove.claim();
+    const NEEDS_VERIFICATION: bool = true;
+}
+
+impl MutationKind for ReplaceEdge {
+    const NAME: &'static str = ChangeMorphism::DepReplace.name();
+    const CLAIM: &'static str = ChangeMorphism::DepReplace.claim();
+    const NEEDS_VERIFICATION: bool = true;
+}
+
+/// The right of a turn to a change that is asked for under an instruction.
+#[derive(Debug)]
+#[must_use = "a right that is not used changes nothing"]
+pub enum GatedChange {
+    /// To close the issue.
+    Close(MutationReady<Close>),
+    /// To set it blocked.
+    Block(MutationReady<Block>),
+    /// To add an edge.
+    AddEdge(MutationReady<AddEdge>),
+    /// To remove an edge.
+    RemoveEdge(MutationReady<RemoveEdge>),
+    /// To replace an edge.
+    ReplaceEdge(MutationReady<ReplaceEdge>),
+}
+
+impl GatedChange {
+    /// Returns [`MutationKind::NAME`].
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Close(_) => Close::NAME,
+            Self::Block(_) => Block::NAME,
+            Self::AddEdge(_) => AddEdge::NAME,
+            Self::RemoveEdge(_) => RemoveEdge::NAME,
+            Self::ReplaceEdge(_) => ReplaceEdge::NAME,
+        }
+    }
+
+    /// Returns the step whose turn it is.
+    pub const fn step(&self) -> &StepIdentity {
+        match self {
+            Self::Close(ready) => ready.step(),
+            Self::Block(ready) => ready.step(),
+            Self::AddEdge(ready) => ready.step(),
+            Self::RemoveEdge(ready) => ready.step(),
+            Self::ReplaceEdge(ready) => ready.step(),
+        }
+    }
+
+    /// Returns the reference of what the right rests on.
+    pub fn witness_ref(&self) -> String {
+        match self {
+            Self::Close(ready) => ready.witness_ref(),
+            Self::Block(ready) => ready.witness_ref(),
+            Self::AddEdge(ready) => ready.witness_ref(),
+            Self::RemoveEdge(ready) => ready.witness_ref(),
+            Self::ReplaceEdge(ready) => ready.witness_ref(),
+        }
+    }
 }
 
 /// What a turn is held against when it asks to change an issue.
@@ -100,7 +185,13 @@ impl MutationBinding {
     /// Returns the changes that a step's turn admits where it admits the close,
     /// sorted: those that the step may make by it.
     pub fn changes_of_step(&self) -> Vec<&'static str> {
-        let changes = [self.covered::<Close>(), self.covered::<Discover>()];
+        let changes = [
+            self.covered::<Close>(),
+            self.covered::<AddEdge>(),
+            self.covered::<RemoveEdge>(),
+            self.covered::<ReplaceEdge>(),
+            self.covered::<Discover>(),
+        ];
         changes.into_iter().flatten().collect()
     }
 

@@ -17,7 +17,7 @@ use premath_kernel::issue::{RowChange, Selection};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::record::trajectory::BlockedBy;
-use premath_kernel::turn::{Block, Close, Discover, MutationReady};
+use premath_kernel::turn::{Block, Close, Discover, GatedChange, MutationReady};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -47,10 +47,6 @@ pub struct ClaimScope {
 
 /// One change, with the authority for it.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a change is made, decided and dropped; it is never kept in numbers"
-)]
 pub(super) enum PendingChange {
     ClaimNext {
         request: ClaimRequest,
@@ -90,6 +86,7 @@ pub(super) enum PendingChange {
     },
     Instruct {
         authority: InstructedChange,
+        turn: Option<GatedChange>,
         edit: IssueChange,
         key: LeaseKey,
     },
@@ -144,9 +141,10 @@ impl PendingChange {
             Self::Operate { authority, edit } => operate(state, authority, edit, seen),
             Self::Instruct {
                 authority,
+                turn,
                 edit,
                 key,
-            } => instruct(state, authority, edit, key, seen),
+            } => instruct(state, (authority, turn.as_ref()), edit, key, seen),
         }
     }
 }
@@ -242,7 +240,7 @@ fn key_of(step: &StepIdentity) -> LeaseKey {
 }
 
 /// Returns the rights by which turns changed an issue so far.
-fn rights_used(row: &IssueRow) -> Result<Vec<String>, ChangeError> {
+pub(super) fn rights_used(row: &IssueRow) -> Result<Vec<String>, ChangeError> {
     match row.field(RIGHTS) {
         Ok(None | Some(Value::Null)) => Ok(Vec::new()),
         Ok(Some(list)) => serde_json::from_value(list).map_err(|_| unreadable(row, RIGHTS)),
@@ -251,7 +249,11 @@ fn rights_used(row: &IssueRow) -> Result<Vec<String>, ChangeError> {
 }
 
 /// Names the right that a change of an issue uses up, behind those before it.
-fn name_right(change: &mut RowChange, row: &IssueRow, right: String) -> Result<(), ChangeError> {
+pub(super) fn name_right(
+    change: &mut RowChange,
+    row: &IssueRow,
+    right: String,
+) -> Result<(), ChangeError> {
     let mut rights = rights_used(row)?;
     rights.push(right);
     change.set(RIGHTS, rights);

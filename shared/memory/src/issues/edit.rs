@@ -1,7 +1,7 @@
 //! Changes of issue memory beside the gate, signed with what they rest on: a
 //! person's decision, or an instruction that claims them.
 
-use super::change::{ChangeOutcome, Decided, changed, edited, find};
+use super::change::{ChangeOutcome, Decided, changed, edited, find, name_right, rights_used};
 use super::dependency::{DependencyEdit, edges, refuse_new_cycle};
 use super::new_issue::{NewIssue, add};
 use super::state::State;
@@ -13,6 +13,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
 use premath_kernel::issue::{RowChange, Status};
 use premath_kernel::json::time;
+use premath_kernel::turn::{Block, Close, GatedChange, MutationKind};
 use serde_json::json;
 
 /// Fields of an issue to set; `None` leaves one as it is, an
@@ -80,6 +81,17 @@ impl IssueChange {
         }
     }
 
+    /// Returns which change a turn must admit for it under an instruction, as
+    /// the turn's witness names it; none where the instruction is enough.
+    pub fn gated(&self) -> Option<&'static str> {
+        match (self, self.status()) {
+            (Self::Dependency { .. }, _) => Some(self.kind().name()),
+            (_, Some(Status::Closed)) => Some(Close::NAME),
+            (_, Some(Status::Blocked)) => Some(Block::NAME),
+            _ => None,
+        }
+    }
+
     /// Returns the status that it sets, where it sets one.
     fn status(&self) -> Option<Status> {
         match self {
@@ -104,13 +116,15 @@ impl IssueChange {
 pub(super) enum ChangeSigner<'a> {
     Operator(&'a OperatorOverride),
     Instruction(&'a InstructedRecord),
+    /// An instruction, and the right of a turn.
+    Turn(&'a InstructedRecord, &'a str),
 }
 
 impl ChangeSigner<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Operator(authority) => authority.operator(),
-            Self::Instruction(record) => record.asked_by(),
+            Self::Instruction(record) | Self::Turn(record, _) => record.asked_by(),
         }
     }
 
@@ -125,13 +139,16 @@ impl ChangeSigner<'_> {
                 }
                 change.set("operator_override", record);
             }
-            Self::Instruction(instructed) => {
-                let record = json!({
+            Self::Instruction(instructed) | Self::Turn(instructed, _) => {
+                let mut record = json!({
                     "instruction_ref": instructed.instruction_ref(),
                     "change": instructed.kind().name(),
                     "asked_by": instructed.asked_by(),
                     "at": at,
                 });
+                if let Self::Turn(_, right) = self {
+                    record["mutation_ref"] = (*right).into();
+                }
                 change.set("instructed_change", record);
             }
         }
@@ -142,7 +159,7 @@ impl ChangeSigner<'_> {
 /// the request names the lease's id, owner and generation (`contracts.md` 4).
 pub(super) fn instruct(
     state: &mut State,
-    authority: &InstructedChange,
+    (authority, turn): (&InstructedChange, Option<&GatedChange>),
     edit: &IssueChange,
     key: &LeaseKey,
     seen: &Observation<'_>,
@@ -154,15 +171,6 @@ pub(super) fn instruct(
                 "`{}` was authorised, but `{}` is requested",
                 authority.kind().claim(),
                 edit.kind().claim()
-            ),
-        }));
-    }
-    if let Some(status) = edit.status().filter(Status::needs_evidence) {
-        return Err(ChangeError::Refused(LeaseRefusal {
-            class: FailureClass::MutationUseEvidenceMissing,
-            detail: format!(
-                "status `{}` requires the evidence of a turn, not only an instruction",
-                status.as_str()
             ),
         }));
     }
@@ -188,12 +196,70 @@ pub(super) fn instruct(
             }));
         }
     }
-    edit_by(
-        state,
-        ChangeSigner::Instruction(&authority.record()),
-        edit,
-        seen,
-    )
+    let record = authority.record();
+    let Some(right) = right_to(state, edit, turn)? else {
+        return edit_by(state, ChangeSigner::Instruction(&record), edit, seen);
+    };
+    let (rows, _) = edit_by(state, ChangeSigner::Turn(&record, &right), edit, seen)?;
+    let Some(row) = rows.first() else {
+        return Err(ChangeError::Invalid("nothing was changed".to_owned()));
+    };
+    let mut change = RowChange::new();
+    name_right(&mut change, row, right.clone())?;
+    changed(row, &change)
+}
+
+/// Returns the right of a turn that a change under an instruction uses; none
+/// where it needs none.
+///
+/// The turn is that of the issue's newest lease, and each of its rights is used
+/// once.
+fn right_to(
+    state: &State,
+    edit: &IssueChange,
+    turn: Option<&GatedChange>,
+) -> Result<Option<String>, ChangeError> {
+    let refuse = |class, detail| Err(ChangeError::Refused(LeaseRefusal { class, detail }));
+    let missing = FailureClass::MutationUseEvidenceMissing;
+    let Some(needed) = edit.gated() else {
+        return match edit.status().filter(Status::needs_evidence) {
+            None => Ok(None),
+            Some(status) => refuse(
+                missing,
+                format!("status `{}` is set by an operator alone", status.as_str()),
+            ),
+        };
+    };
+    let Some(turn) = turn.filter(|turn| turn.name() == needed) else {
+        let detail =
+            format!("`{needed}` requires the turn that admits it, not only an instruction");
+        return refuse(missing, detail);
+    };
+    let step = turn.step();
+    let row = find(state, edit.changes().unwrap_or_default())?;
+    if *row.issue.id != *step.issue_id {
+        let detail = format!(
+            "the turn is that of issue {}, not of {}",
+            step.issue_id, row.issue.id
+        );
+        return refuse(missing, detail);
+    }
+    if row.issue.lease_generation != step.generation {
+        let detail = format!(
+            "issue {} was leased again since the turn of {}",
+            row.issue.id,
+            step.step_id()
+        );
+        return refuse(FailureClass::LeaseGenerationMismatch, detail);
+    }
+    let right = turn.witness_ref();
+    if rights_used(row)?.contains(&right) {
+        return refuse(
+            missing,
+            format!("the turn of {} was used for this before", step.step_id()),
+        );
+    }
+    Ok(Some(right))
 }
 
 pub(super) fn operate(

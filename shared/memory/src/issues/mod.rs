@@ -42,7 +42,7 @@ use premath_kernel::issue::graph::{Diagnosis, Scope};
 use premath_kernel::issue::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::trajectory::BlockedBy;
-use premath_kernel::turn::{Block, Close, Discover, MutationReady};
+use premath_kernel::turn::{Block, Close, Discover, GatedChange, MutationReady};
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -354,6 +354,29 @@ impl IssueMemory {
     ) -> Result<IssueRow, ChangeError> {
         self.change_one(PendingChange::Instruct {
             authority,
+            turn: None,
+            edit,
+            key,
+        })
+    }
+
+    /// Makes a change that an instruction claims and that uses up the right of a
+    /// turn: closing, blocking, and changing edges.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::instruct`]; [`ChangeError::Refused`] for the turn of
+    /// another issue or of an earlier lease, and for a right that was used.
+    pub fn instruct_by_turn(
+        &self,
+        authority: InstructedChange,
+        turn: GatedChange,
+        edit: IssueChange,
+        key: LeaseKey,
+    ) -> Result<IssueRow, ChangeError> {
+        self.change_one(PendingChange::Instruct {
+            authority,
+            turn: Some(turn),
             edit,
             key,
         })

@@ -7,6 +7,7 @@ use crate::dep;
 use crate::error::CliError;
 use crate::issue;
 use crate::issue::view::edge_item;
+use crate::mcp::context::Instructed;
 use premath_kernel::authority::InstructedChange;
 use premath_kernel::issue::lease::LeaseKey;
 use premath_memory::{DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue};
@@ -45,7 +46,8 @@ pub(super) struct UpdateInput {
     description: Option<String>,
     /// Notes; they replace those that are there
     notes: Option<String>,
-    /// The new status; any other than in_progress clears the lease
+    /// The new status; any other than in_progress clears the lease. `closed` and `blocked` require a
+    /// turn
     status: Option<String>,
     /// Smaller is sooner
     priority: Option<i64>,
@@ -55,11 +57,13 @@ pub(super) struct UpdateInput {
     owner: Option<String>,
     /// The lease that the caller holds, where the issue is under one
     lease: Option<LeaseInput>,
+    /// The turn that admits it: the reference of its witness (`ciwitness://…`), as the
+    /// step's row names it
+    turn: Option<String>,
 }
 
 pub(super) fn update(
-    memory: &IssueMemory,
-    authority: InstructedChange,
+    instructed: Instructed<'_>,
     arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let tool = arguments.tool();
@@ -81,7 +85,7 @@ pub(super) fn update(
     }
     let id = input.id;
     let change = IssueChange::Update { id, edit };
-    let row = memory.instruct(authority, change, key(input.lease))?;
+    let row = instructed.make(change, key(input.lease), input.turn.as_deref())?;
     Ok(issue::updated(&row))
 }
 
@@ -176,6 +180,9 @@ pub(super) struct AddEdgeInput {
     created_by: Option<String>,
     /// The lease that the caller holds, where the issue is under one
     lease: Option<LeaseInput>,
+    /// The turn that admits it: the reference of its witness (`ciwitness://…`), as the
+    /// step's row names it
+    turn: Option<String>,
 }
 
 /// The words that a new edge may have, or none.
@@ -184,8 +191,7 @@ fn words_of_edges() -> Vec<Option<&'static str>> {
 }
 
 pub(super) fn add_edge(
-    memory: &IssueMemory,
-    authority: InstructedChange,
+    instructed: Instructed<'_>,
     arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let tool = arguments.tool();
@@ -208,7 +214,7 @@ pub(super) fn add_edge(
             created_by: input.created_by.clone(),
         },
     };
-    let row = memory.instruct(authority, change, key(input.lease))?;
+    let row = instructed.make(change, key(input.lease), input.turn.as_deref())?;
     let by = input.created_by.as_deref();
     let edge = edge_item(&input.issue_id, &input.depends_on_id, &kind, by);
     Ok(dep::changed(&row, edge, ""))
@@ -227,11 +233,13 @@ pub(super) struct RemoveEdgeInput {
     kind: Option<String>,
     /// The lease that the caller holds, where the issue is under one
     lease: Option<LeaseInput>,
+    /// The turn that admits it: the reference of its witness (`ciwitness://…`), as the
+    /// step's row names it
+    turn: Option<String>,
 }
 
 pub(super) fn remove_edge(
-    memory: &IssueMemory,
-    authority: InstructedChange,
+    instructed: Instructed<'_>,
     arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let input: RemoveEdgeInput = arguments.read()?;
@@ -241,7 +249,7 @@ pub(super) fn remove_edge(
         depends_on: input.depends_on_id.clone(),
         edit: DependencyEdit::Remove { kind: kind.clone() },
     };
-    let row = memory.instruct(authority, change, key(input.lease))?;
+    let row = instructed.make(change, key(input.lease), input.turn.as_deref())?;
     let edge = edge_item(&input.issue_id, &input.depends_on_id, &kind, None);
     Ok(dep::changed(&row, edge, ""))
 }

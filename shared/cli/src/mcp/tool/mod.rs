@@ -8,7 +8,7 @@ mod look;
 pub(super) use arguments::ToolArguments;
 pub(super) use change::DiscoverInput;
 
-use super::context::Context;
+use super::context::{Context, Instructed};
 use crate::answer::{Answer, Refusal};
 use crate::dep::{Diagnostics, EdgeAnswer};
 use crate::error::CliError;
@@ -73,7 +73,7 @@ pub(super) enum Perform {
     /// Changes a row.
     Change(
         ChangeMorphism,
-        fn(&IssueMemory, InstructedChange, ToolArguments) -> Result<Answer, CliError>,
+        fn(Instructed<'_>, ToolArguments) -> Result<Answer, CliError>,
     ),
     /// Files what was found; inside a step it is asked for.
     Discover(fn(&IssueMemory, InstructedChange, ToolArguments) -> Result<Answer, CliError>),
@@ -135,7 +135,8 @@ pub(super) const TOOLS: &[Tool] = &[
         action: "issue.update",
         title: "Update an issue",
         about: "Set fields of an issue; an empty text clears a field. A leased issue requires the \
-                lease's id, owner and generation.",
+                lease's id, owner and generation; `closed` and `blocked` require the turn that \
+                admits it.",
         destructive: true,
         idempotent: true,
         place: ToolFile::Issues,
@@ -196,7 +197,8 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "dep_add",
         action: "dep.add",
         title: "Add a dependency",
-        about: "Make an issue depend on another; an edge that closes a cycle is refused.",
+        about: "Make an issue depend on another, by a turn that admits it; an edge that closes a \
+                cycle is refused.",
         destructive: false,
         idempotent: false,
         place: ToolFile::Issues,
@@ -208,7 +210,7 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "dep_remove",
         action: "dep.remove",
         title: "Remove a dependency",
-        about: "Remove a dependency between two issues.",
+        about: "Remove a dependency between two issues, by a turn that admits it.",
         destructive: true,
         idempotent: false,
         place: ToolFile::Issues,

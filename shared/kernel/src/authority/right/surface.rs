@@ -64,6 +64,11 @@ impl InstructedSurface {
         self.link.instruction_ref()
     }
 
+    /// Returns what the turns must be bound to that changes rest on.
+    pub(crate) const fn link(&self) -> &InstructionLink {
+        &self.link
+    }
+
     /// Authorises one change of one kind; `asked_by` is who asks, as they call
     /// themselves.
     ///

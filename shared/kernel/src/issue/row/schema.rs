@@ -93,6 +93,7 @@ fn add_provenance(schema: &mut Schema) {
                 "change": {"type": "string"},
                 "asked_by": {"type": "string"},
                 "at": {"type": "string", "format": "date-time"},
+                "mutation_ref": {"type": "string"},
             },
             "required": ["instruction_ref", "change", "asked_by", "at"],
         }),

@@ -48,6 +48,19 @@ impl WitnessRef {
         self.phase == Self::CLOSE
     }
 
+    /// The phase of the witness of a step's turn.
+    pub const TURN: &'static str = "turn";
+
+    /// The phase of the witness of an escalation's turn; that of another one of
+    /// the same step has a number behind it.
+    pub const ESCALATION: &'static str = "escalation";
+
+    /// Returns whether it is that of a turn.
+    pub fn is_turn(&self) -> bool {
+        let numbered = self.phase.strip_prefix(Self::ESCALATION);
+        self.phase == Self::TURN || numbered.is_some_and(|n| n.is_empty() || n.starts_with('-'))
+    }
+
     /// Returns whether its document lies with those of the step itself, and not
     /// with those of a crossing to another world.
     pub fn is_of_step(&self) -> bool {
