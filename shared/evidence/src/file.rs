@@ -7,9 +7,11 @@ use crate::shell;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::json::canonical;
 use premath_kernel::json::token;
-use premath_kernel::turn::evidence::RequestFacts;
-use premath_kernel::turn::{JoinCheckInput, RequestRow, ResultRow, ResultStatus, UseRow};
-use serde_json::Value;
+use premath_kernel::turn::evidence::{Facts, RequestFacts, ScopeAccess};
+use premath_kernel::turn::{
+    CallSpecRow, JoinCheckInput, RequestRow, ResultRow, ResultStatus, UseRow,
+};
+use serde_json::{Value, json};
 
 /// The normaliser that evidence from a file is bound to.
 pub const FILE_NORMALIZER: &str = "premath.harness.evidence_file.v1";
@@ -47,12 +49,65 @@ impl FileTurn<'_> {
     }
 }
 
+/// Returns the fields of a file that a turn cannot keep, so that the file is
+/// refused: the harness confines the commands, and says itself how.
+pub fn unkept(reported: &JoinCheckInput) -> Vec<&'static str> {
+    let spec = &reported.evidence.call_spec;
+    let boundary = [
+        (
+            "callSpec.runtimeSandboxRef",
+            spec.runtime_sandbox_ref.is_some(),
+        ),
+        (
+            "callSpec.executionBoundaryPolicy",
+            spec.execution_boundary_policy.is_some(),
+        ),
+    ];
+    let given = boundary.into_iter().filter(|(_, is_given)| *is_given);
+    given.map(|(name, _)| name).collect()
+}
+
+/// Returns what a file says about the policies that bind the turn, and the
+/// constraints that it brings: recorded, and never used. Both are the operator's
+/// alone.
+pub fn claims_of(reported: &JoinCheckInput) -> Value {
+    let spec = &reported.evidence.call_spec;
+    json!({
+        "callSpec": {
+            "normalizerId": spec.normalizer_id,
+            "mutationPolicyDigest": spec.mutation_policy_digest,
+            "governancePolicyDigest": spec.governance_policy_digest,
+            "toolRenderProtocolDigest": spec.tool_render_protocol_digest,
+            "reminderQueuePolicyDigest": spec.reminder_queue_policy_digest,
+            "stateViewPolicyDigest": spec.state_view_policy_digest,
+            "decompositionPolicyDigest": spec.decomposition_policy_digest,
+        },
+        "constraints": canonical::value_of(&reported.constraints),
+    })
+}
+
+/// Binds the call spec of a file to the policies in force; all else that it
+/// says is kept.
+fn bound(reported: &CallSpecRow, ours: CallSpecRow) -> CallSpecRow {
+    CallSpecRow {
+        normalizer_id: ours.normalizer_id,
+        mutation_policy_digest: ours.mutation_policy_digest,
+        governance_policy_digest: ours.governance_policy_digest,
+        tool_render_protocol_digest: ours.tool_render_protocol_digest,
+        reminder_queue_policy_digest: ours.reminder_queue_policy_digest,
+        state_view_policy_digest: ours.state_view_policy_digest,
+        decomposition_policy_digest: ours.decomposition_policy_digest,
+        ..reported.clone()
+    }
+}
+
 /// Makes the evidence of a step whose work command wrote evidence of its own.
 ///
-/// Calls, results, uses, handoff, stop reason and constraint blocks are the
-/// file's; what the turn is bound to, its references, folds and the harness's
-/// own calls are the harness's, whatever the file reports about them. What is
-/// missing in the file is missing in the turn, and the gate refuses it.
+/// Calls, results, uses, handoff, stop reason, facts and call spec are the
+/// file's, but for the policies that bind the turn. These and the constraints
+/// are the operator's, and references, folds and the harness's own calls are the
+/// harness's, whatever the file reports about them. What is missing in the file
+/// is missing in the turn, and the gate refuses it.
 pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     let reported = &turn.reported.evidence;
     let own = shell::rows(turn.step, turn.calls);
@@ -70,12 +125,14 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     let seen: Vec<Seen<'_>> = of_file.chain(shell::seen(&own)).collect();
     let mut evidence = evidence_of(
         turn.step,
-        &turn.step.step_id(),
+        &reported.call_spec.call_id,
         &reported.call_spec.model_ref,
         FILE_NORMALIZER,
         turn.policies,
         &seen,
     );
+    evidence.call_spec = bound(&reported.call_spec, evidence.call_spec);
+    evidence.facts = facts(turn);
     evidence.protocol_state = reported.protocol_state.clone();
     evidence.handoff.clone_from(&reported.handoff);
     evidence.tool_requests = reported
@@ -102,12 +159,24 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
         .collect();
     shell::add(&mut evidence, &own);
     let mut input = JoinCheckInput::new(evidence);
-    let ours = shell::constraints(turn.policies, turn.calls);
-    input.constraints = turn.reported.constraints.clone();
-    input.constraints.governance_profile = ours.governance_profile;
-    let truncation = &mut input.constraints.truncation_constraints;
-    *truncation = truncation.take().or(ours.truncation_constraints);
+    input.constraints = shell::constraints(turn.policies, turn.calls);
     input
+}
+
+/// Returns the facts of the file, about its calls by their ids in the turn.
+fn facts(turn: &FileTurn<'_>) -> Facts {
+    let mut facts = turn.reported.evidence.facts.clone();
+    for event in &mut facts.transport {
+        event.tool_call_id = turn.reported_call_id(&event.tool_call_id);
+    }
+    let accesses = std::mem::take(&mut facts.scope_accesses).into_iter();
+    facts.scope_accesses = accesses
+        .map(|access| ScopeAccess {
+            tool_call_id: access.tool_call_id.map(|id| turn.reported_call_id(&id)),
+            ..access
+        })
+        .collect();
+    facts
 }
 
 fn result(turn: &FileTurn<'_>, row: &ResultRow) -> ResultRow {
@@ -139,7 +208,7 @@ mod tests {
     use serde_json::json;
     use std::collections::BTreeSet;
 
-    /// What a command may write down: of the call spec its model alone counts.
+    /// What a command may write down: of the call spec all counts but policies.
     fn reported() -> Value {
         json!({"evidence": {
             "callSpec": {
@@ -214,6 +283,71 @@ mod tests {
             let classes = verdict(&reported).unwrap_err();
             assert!(classes.contains(&class), "{class}: {classes:?}");
         }
+    }
+
+    #[test]
+    fn what_the_file_says_about_the_turn_is_what_is_judged() {
+        type Edit = fn(&mut Value);
+        let edits: [(Edit, FailureClass); 2] = [
+            (
+                |e| e["callSpec"]["actionMode"] = "text".into(),
+                FailureClass::ToolSchemaInvalid,
+            ),
+            (
+                |e| e["callSpec"]["executionPattern"] = "parallel".into(),
+                FailureClass::CoordinationDecompositionPolicyViolation,
+            ),
+        ];
+        for (edit, class) in edits {
+            let mut reported = reported();
+            edit(&mut reported["evidence"]);
+            let classes = verdict(&reported).unwrap_err();
+            assert!(classes.contains(&class), "{class}: {classes:?}");
+        }
+        // An honest guardrail is kept, and costs nothing.
+        let mut reported = reported();
+        reported["evidence"]["guardrails"] = json!([
+            {"sequence": 1, "stage": "pre_flight", "guardrailId": "g", "triggered": false},
+        ]);
+        assert_eq!(verdict(&reported), Ok(()));
+        let input = ParsedInput::from_slice(reported.to_string().as_bytes())
+            .unwrap()
+            .input;
+        let turn = file_turn(&FileTurn {
+            step: &step(),
+            policies: &policies(),
+            reported: &input,
+            calls: &[own("work"), own("verify")],
+        });
+        assert_eq!(turn.evidence.facts.guardrails.len(), 1);
+    }
+
+    #[test]
+    fn constraints_of_the_file_are_claims_and_judge_nothing() {
+        let mut reported = reported();
+        reported["evidence"]["handoff"] = json!({"target": "mallory", "requiredArtifactRefs": []});
+        let bare = verdict(&reported).unwrap_err();
+        reported["handoffConstraints"] = json!({
+            "requiredArtifactRefs": [], "allowedTargets": ["mallory"], "requireReturnPath": false,
+        });
+        assert_eq!(verdict(&reported).unwrap_err(), bare);
+        let input = ParsedInput::from_slice(reported.to_string().as_bytes())
+            .unwrap()
+            .input;
+        let claims = claims_of(&input);
+        let claimed = &claims["constraints"]["handoffConstraints"]["allowedTargets"];
+        assert_eq!(*claimed, json!(["mallory"]));
+        assert_eq!(claims["callSpec"]["mutationPolicyDigest"], "pol1_mine");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_is_named() {
+        let mut reported = reported();
+        reported["evidence"]["callSpec"]["runtimeSandboxRef"] = "sandbox1_mine".into();
+        let input = ParsedInput::from_slice(reported.to_string().as_bytes())
+            .unwrap()
+            .input;
+        assert_eq!(unkept(&input), ["callSpec.runtimeSandboxRef"]);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub use event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, LineSource, ReportedUsage,
     Retry, Speaker, StreamEvent, Terminal, Tokens, UsageBasis,
 };
-pub use file::{FILE_NORMALIZER, FileTurn, file_turn};
+pub use file::{FILE_NORMALIZER, FileTurn, claims_of, file_turn, unkept};
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
 pub use hook::{HookFault, HookJournal, HookRow, reconcile};

@@ -13,6 +13,7 @@ use crate::lane::Lane;
 use crate::lane::command::Phase;
 use crate::lane::files::EVIDENCE;
 use crate::settings::Adapter;
+use premath_evidence::unkept;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::ParsedInput;
@@ -138,6 +139,16 @@ impl Lane {
             return Ok(Err(failure));
         };
         let reported = ParsedInput::from_slice(&bytes)?.input;
+        let unkept = unkept(&reported);
+        if !unkept.is_empty() {
+            let said = format!(
+                "the evidence file cannot be kept as it is: the harness sets {} itself",
+                unkept.join(" and ")
+            );
+            let mut failure = StepFailure::of(FailureClass::ToolSchemaInvalid);
+            failure.said = Some((said, self.batch.settings.roots.streams.clone()));
+            return Ok(Err(failure));
+        }
         log.account.reported = Some(ReportedCalls::File(Box::new(reported)));
         Ok(Ok(()))
     }

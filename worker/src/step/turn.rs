@@ -9,7 +9,9 @@ use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use crate::lane::Lane;
 use crate::witness;
-use premath_evidence::{AgentTurn, FileTurn, ShellTurn, agent_turn, file_turn, shell_turn};
+use premath_evidence::{
+    AgentTurn, FileTurn, ShellTurn, agent_turn, claims_of, file_turn, shell_turn,
+};
 use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::issue::Status;
 use premath_kernel::record::audit::WitnessRef;
@@ -88,7 +90,12 @@ impl Lane {
             Ok(_) => binding.changes_of_step(),
             Err(_) => Vec::new(),
         };
+        let claims = match &log.account.reported {
+            Some(ReportedCalls::File(reported)) => Some(claims_of(reported)),
+            _ => None,
+        };
         let document = TurnWitness::new(&binding, &input, judgement, admitted);
+        let document = document.with_claims(claims);
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "turn", &document)?;
         self.batch.reached(Boundary::TurnWitnessed);

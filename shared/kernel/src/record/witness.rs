@@ -15,6 +15,7 @@ use crate::record::trajectory::TokenCounts;
 use crate::turn::{JoinCheck, JoinCheckInput, MutationBinding, MutationWitness};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The kind of a [`CommandWitness`].
@@ -264,6 +265,10 @@ pub struct TurnWitness<'a> {
     instruction_ref: Option<&'a str>,
     /// The changes that the turn admits, sorted.
     admitted: Vec<&'static str>,
+    /// What the work command said about policies and constraints in a file of
+    /// evidence, where it wrote one: recorded, and never used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<Value>,
     /// The evidence: an input of `premath harness-join-check`.
     input: &'a JoinCheckInput,
     /// The verdict of the gate over the evidence.
@@ -298,10 +303,17 @@ impl<'a> TurnWitness<'a> {
             verification_call_id: binding.verification.as_deref(),
             instruction_ref: binding.instruction_ref.as_deref(),
             admitted,
+            claims: None,
             input,
             join_check: judged.report,
             close_failure_classes: judged.close,
         }
+    }
+
+    /// Adds what a file of evidence claims.
+    #[must_use]
+    pub fn with_claims(self, claims: Option<Value>) -> Self {
+        Self { claims, ..self }
     }
 }
 

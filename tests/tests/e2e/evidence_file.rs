@@ -1,0 +1,111 @@
+//! Evidence that a work command wrote itself: judged as it is reported, by the
+//! operator's policy alone.
+
+use premath_tests::{Ended, Scratch, issue};
+use serde_json::{Value, json};
+use std::fs;
+
+/// What a command may write down about two calls.
+fn reported() -> Value {
+    json!({"evidence": {
+        "callSpec": {
+            "callId": "c", "modelRef": "my-agent:1", "actionMode": "json",
+            "executionPattern": "chain", "normalizerId": "mine",
+            "mutationPolicyDigest": "pol1_mine", "governancePolicyDigest": "g",
+            "toolRenderProtocolDigest": "t", "reminderQueuePolicyDigest": "q",
+            "stateViewPolicyDigest": "s", "decompositionPolicyDigest": "d",
+        },
+        "toolRequests": [{"toolCallId": "a", "toolName": "read"}],
+        "toolResults": [{"toolCallId": "a", "payload": {"text": "x"}}],
+        "toolUse": [{"toolCallId": "a", "disposition": "observed"}],
+        "protocolState": {"stopReason": "end_turn"},
+    }})
+}
+
+/// Runs a batch whose work command writes a file of evidence.
+fn batch(edit: impl FnOnce(&mut Value)) -> (Scratch, Ended) {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let mut document = reported();
+    edit(&mut document);
+    let file = scratch.home().join("evidence.json");
+    fs::write(&file, document.to_string()).unwrap();
+    let settings = "[agent]\nadapter = \"evidence-file\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    let work = r#"cp "$HOME/evidence.json" "$PREMATH_EVIDENCE_PATH"; echo x > src/a.txt"#;
+    let ended = scratch.landing_batch(work, "true").end();
+    (scratch, ended)
+}
+
+fn turn(scratch: &Scratch) -> Value {
+    let file = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.a.1.turn.json");
+    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn refused(edit: impl FnOnce(&mut Value), class: &str) -> (Scratch, Ended) {
+    let (scratch, ended) = batch(edit);
+    assert_ne!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
+    let step = &scratch.steps_of("a")[0];
+    let classes = step["failureClasses"].as_array().unwrap();
+    assert!(classes.contains(&json!(class)), "{step:#}");
+    (scratch, ended)
+}
+
+#[test]
+fn an_honest_guardrail_is_kept_and_the_issue_closes() {
+    let (scratch, ended) = batch(|file| {
+        file["evidence"]["guardrails"] = json!([
+            {"sequence": 1, "stage": "pre_flight", "guardrailId": "g", "triggered": false},
+        ]);
+    });
+    assert_eq!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
+    let evidence = &turn(&scratch)["input"]["evidence"];
+    assert_eq!(evidence["guardrails"][0]["guardrailId"], "g");
+    assert_eq!(evidence["callSpec"]["actionMode"], "json");
+    assert_eq!(evidence["callSpec"]["callId"], "c");
+}
+
+#[test]
+fn what_the_file_says_against_itself_is_not_dropped() {
+    let text = |file: &mut Value| file["evidence"]["callSpec"]["actionMode"] = json!("text");
+    refused(text, "tool.schema_invalid");
+    let parallel = |file: &mut Value| {
+        file["evidence"]["callSpec"]["executionPattern"] = json!("parallel");
+    };
+    refused(parallel, "coordination.decomposition_policy_violation");
+}
+
+#[test]
+fn constraints_that_a_file_brings_are_claims_and_judge_nothing() {
+    let handoff = |file: &mut Value| {
+        file["evidence"]["handoff"] = json!({"target": "mallory", "requiredArtifactRefs": []});
+        file["handoffConstraints"] = json!({
+            "requiredArtifactRefs": [], "allowedTargets": ["mallory"], "requireReturnPath": false,
+        });
+    };
+    let (scratch, _) = batch(handoff);
+    assert_ne!(scratch.issue("a")["status"], "closed");
+    let witness = turn(&scratch);
+    assert!(
+        witness["input"]["handoffConstraints"].is_null(),
+        "{witness:#}"
+    );
+    let claimed = &witness["claims"]["constraints"]["handoffConstraints"];
+    assert_eq!(claimed["allowedTargets"], json!(["mallory"]));
+    assert_eq!(
+        witness["claims"]["callSpec"]["mutationPolicyDigest"],
+        "pol1_mine"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_kept_is_refused_by_name() {
+    let sandbox = |file: &mut Value| {
+        file["evidence"]["callSpec"]["runtimeSandboxRef"] = json!("sandbox1_mine");
+    };
+    let (_, ended) = refused(sandbox, "tool.schema_invalid");
+    let said = "the harness sets callSpec.runtimeSandboxRef itself";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+}
