@@ -10,6 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// Lets work that changes nothing close its issue, for tests whose work has no
+/// reason to change anything.
+pub const NO_CHANGE: [&str; 2] = ["--on-no-change", "allow"];
+
 /// A repository `repo` beside its linked worktrees `lane-1`, `lane-2`, … in a
 /// temporary folder, which also holds the home of every process started here.
 #[derive(Debug)]
@@ -241,8 +245,19 @@ impl Scratch {
         self.landing_batch_on(&self.lanes, work, verify)
     }
 
-    /// Makes a coordinator's run on some lanes, whose work lands.
+    /// Makes a coordinator's run on some lanes, whose work lands. Work that
+    /// changes nothing may close its issue.
     pub fn landing_batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
+        self.default_batch_on(lanes, work, verify).args(NO_CHANGE)
+    }
+
+    /// Makes a coordinator's run on every lane with the defaults: work lands,
+    /// and work that changes nothing fails.
+    pub fn default_batch(&self, work: &str, verify: &str) -> Run {
+        self.default_batch_on(&self.lanes, work, verify)
+    }
+
+    fn default_batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
         let mut run = self.run(&binaries().coordinator).args([
             "--json",
             "--override-reason",
@@ -270,6 +285,7 @@ impl Scratch {
         self.run(&binaries().worker)
             .args(["--json", "--override-reason", "test", "--worker-id", id])
             .args(["--work-cmd", work, "--verify-cmd", verify])
+            .args(NO_CHANGE)
             .arg("--worktree-root")
             .arg(&self.lanes[lane])
     }

@@ -4,7 +4,7 @@ use super::Summary;
 use super::human::{ending, seconds};
 use super::next::next;
 use super::sensitive::section;
-use super::why::{REFUSES_NO_CHANGE, why};
+use super::why::why;
 use harness_worker::account;
 use harness_worker::batch::foreign_warning;
 use harness_worker::exit;
@@ -141,7 +141,7 @@ fn landing(summary: &Summary) -> Vec<String> {
     let unchanged = summary.unchanged();
     if !unchanged.is_empty() {
         lines.push(format!(
-            "closed without changes: {}; set {REFUSES_NO_CHANGE} to refuse this",
+            "closed without changes, by the verification alone: {}",
             plain(&unchanged.join(", "))
         ));
     }

@@ -40,7 +40,7 @@ fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     };
     match class.parse::<FailureClass>() {
         Ok(FailureClass::WorkNoChange) => {
-            format!("{class}: the attempt changed nothing, and {REFUSES_NO_CHANGE} refuses that")
+            format!("{class}: the attempt changed nothing; {ALLOWS_NO_CHANGE} allows that")
         }
         Ok(known) => match judged.and_then(|turn| turn.broken_at.as_ref()) {
             Some(place) => format!("{class}: {} {place}", known.meaning()),
@@ -51,9 +51,9 @@ fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     }
 }
 
-/// The setting by which work that changes nothing does not close its issue.
-pub(super) const REFUSES_NO_CHANGE: &str =
-    "on_no_change = \"refuse\" under [batch] in harness.toml";
+/// What lets work that changes nothing close its issue.
+pub(super) const ALLOWS_NO_CHANGE: &str = "the label no-change of the issue, or on_no_change = \
+                                           \"allow\" under [batch] in harness.toml,";
 
 /// Returns whether an issue was closed although nothing was changed for it.
 pub(super) fn changed_nothing(report: &StepReport) -> bool {

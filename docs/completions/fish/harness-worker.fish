@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_harness_worker_global_optspecs
-    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure stop-at= max-duration= config= worktree-root= worker-id= lane-index= max-steps= json h/help V/version
+    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree-root= worker-id= lane-index= max-steps= json h/help V/version
 end
 
 function __fish_harness_worker_needs_command
@@ -50,6 +50,7 @@ complete -c harness-worker -n "__fish_harness_worker_needs_command" -l sandbox-i
 complete -c harness-worker -n "__fish_harness_worker_needs_command" -l network-work -d 'Set the network policy of the work command' -r
 complete -c harness-worker -n "__fish_harness_worker_needs_command" -l network-verify -d 'Set the network policy of the verification' -r
 complete -c harness-worker -n "__fish_harness_worker_needs_command" -l trust -d 'Accept the governing files if they have this digest' -r
+complete -c harness-worker -n "__fish_harness_worker_needs_command" -l on-no-change -d 'Refuse or allow closing an issue without a change [default: refuse]' -r
 complete -c harness-worker -n "__fish_harness_worker_needs_command" -l stop-at -d 'Drain the batch at this time: local, as 07:00, or RFC 3339' -r
 complete -c harness-worker -n "__fish_harness_worker_needs_command" -l max-duration -d 'Drain the batch after this duration, for example 9h' -r
 complete -c harness-worker -n "__fish_harness_worker_needs_command" -l config -d 'Set the configuration file [default: harness.toml, if it exists]' -r -F

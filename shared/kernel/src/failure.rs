@@ -208,7 +208,7 @@ classes! {
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
     WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "The step's result differs from what was verified, or does not descend from its start.";
     WorkProtectedPath = "work_protected_path", "HARNESS-RUNTIME 3.2", "The work changed files that the settings protect.";
-    WorkNoChange = "work_no_change", "HARNESS-RUNTIME 3.2", "The work changed nothing, and the settings refuse that.";
+    WorkNoChange = "work_no_change", "HARNESS-RUNTIME 3.2", "The work changed nothing, and neither a label of the issue nor the settings allow that.";
     StartupCheckFailed = "startup_check_failed", "contracts 7", "The startup verification did not pass; nothing was changed.";
     HookFailed = "hook_failed", "HARNESS-RUNTIME 3", "A boot or stop hook ended with an error.";
 

@@ -196,6 +196,7 @@ fn batch(
     coordinator
         .current_dir(&scratch.repository)
         .args(["--work-cmd", "true", "--verify-cmd", "true"])
+        .args(["--on-no-change", "allow"])
         .args(["--override-reason", "benchmark", "--landing", landing]);
     if let Some(mode) = mode {
         coordinator.args(["--sandbox", mode]);

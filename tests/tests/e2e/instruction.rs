@@ -2,7 +2,7 @@
 
 use premath_kernel::json::canonical;
 use premath_memory::roots::LaneState;
-use premath_tests::{Ended, PATIENCE, Run, Scratch, binaries, issue, until};
+use premath_tests::{Ended, NO_CHANGE, PATIENCE, Run, Scratch, binaries, issue, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -35,12 +35,14 @@ impl Laid {
             run = run.arg("--worktree").arg(lane);
         }
         run.args(["--work-cmd", work, "--verify-cmd", "true"])
+            .args(NO_CHANGE)
     }
 
     fn worker(&self) -> Run {
         self.scratch
             .run(&binaries().worker)
             .args(["--json", "--work-cmd", "true", "--verify-cmd", "true"])
+            .args(NO_CHANGE)
             .arg("--worktree-root")
             .arg(&self.scratch.lanes[0])
     }

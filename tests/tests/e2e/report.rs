@@ -72,11 +72,9 @@ fn landing_report(scratch: &Scratch, work: &str, verify: &str, code: i32) -> Str
 /// A batch of which `a` lands, `b` changed nothing and `c` is not verified.
 fn one_of_each() -> Scratch {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
-    let config = "[batch]\non_no_change = \"refuse\"\n";
-    fs::write(scratch.root.join("harness.toml"), config).unwrap();
     let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
     let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'three is two' >&2; exit 1; }";
-    scratch.landing_batch(&work, verify).end().exits(1);
+    scratch.default_batch(&work, verify).end().exits(1);
     scratch
 }
 
@@ -91,8 +89,8 @@ fn every_failure_in_the_report_says_why_and_where() {
         .root
         .join("artifacts/streams/worker.1.c.1.verify.stderr");
     let why = format!(
-        "b: work_no_change: the attempt changed nothing, and on_no_change = \"refuse\" under [batch] \
-         in harness.toml refuses that\n  verdict: premath harness-join-check --explain --input \
+        "b: work_no_change: the attempt changed nothing; the label no-change of the issue, or \
+         on_no_change = \"allow\" under [batch] in harness.toml, allows that\n  verdict: premath harness-join-check --explain --input \
          {}\nc: three is two\n  output: {}\n  saved work: harness/salvage/c/1\n\n",
         turn.display(),
         output.display()
@@ -119,8 +117,7 @@ fn work_that_changed_nothing_is_not_counted_as_landed() {
         sum.is_some_and(|sum| sum.ends_with("; 1 without changes")),
         "{printed}"
     );
-    let hint =
-        "closed without changes: b; set on_no_change = \"refuse\" under [batch] in harness.toml";
+    let hint = "closed without changes, by the verification alone: b";
     assert!(printed.contains(hint), "{printed}");
 }
 

@@ -324,17 +324,56 @@ fn what_is_in_premath_and_artifacts_is_never_committed_or_cleaned() {
 }
 
 #[test]
-fn work_that_changed_nothing_is_refused_where_that_is_asked_for() {
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
-    let config = "[batch]\non_no_change = \"refuse\"\n";
-    fs::write(scratch.root.join("harness.toml"), config).unwrap();
-    let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
-    scratch.batch(&work, "true").end().exits(1);
-    assert_eq!(scratch.issue("a")["status"], "closed");
-    assert_eq!(scratch.issue("b")["status"], "open");
-    let classes = &scratch.steps_of("b")[0]["failureClasses"];
+fn work_that_changed_nothing_closes_only_an_issue_with_the_label() {
+    let mut rows = ["a", "b", "c", "d"].map(issue);
+    rows[1]["labels"] = serde_json::json!(["night", "no-change"]);
+    rows[3]["dependencies"] =
+        serde_json::json!([{"issue_id": "d", "depends_on_id": "c", "type": "blocks"}]);
+    let scratch = Scratch::with_issues(1, &rows);
+    // The verification passes whatever the work did.
+    let work = format!("[ $PREMATH_ISSUE_ID != a ] && {{ echo I cannot; exit 0; }}; {EDIT}");
+    scratch.default_batch(&work, "true").end().exits(1);
+    let status = |id| scratch.issue(id)["status"].clone();
+    assert_eq!(
+        ["a", "b", "c", "d"].map(status),
+        ["closed", "closed", "open", "open"]
+    );
+    let classes = &scratch.steps_of("c")[0]["failureClasses"];
     assert_eq!(*classes, serde_json::json!(["work_no_change"]));
+    // What waits for it was not started.
+    assert_eq!(scratch.steps_of("d").len(), 0);
+}
+
+#[test]
+fn the_settings_say_whether_work_that_changed_nothing_closes_its_issue() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let config = "[batch]\non_no_change = \"allow\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let batch = || scratch.default_batch("true", "true");
+    batch().args(["--on-no-change", "refuse"]).end().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "open");
     is_back(&scratch);
+    batch()
+        .args(["--on-no-change", "sometimes"])
+        .end()
+        .exits(2)
+        .says("unknown rule `sometimes`; expected `allow` or `refuse`");
+    batch().end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+}
+
+#[test]
+fn a_step_gives_no_issue_the_label_by_which_an_operator_lets_it_close() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work =
+        format!(r#"{EDIT}; echo '{{"title":"t","labels":["no-change"]}}' >> "$PREMATH_OUTBOX""#);
+    scratch.default_batch(&work, "true").end().exits(1);
+    let mut filed = scratch.issues().into_values();
+    assert!(
+        filed.all(|row| row["title"] != "t"),
+        "the request was filed"
+    );
+    assert_eq!(scratch.issue("a")["status"], "open");
 }
 
 #[test]

@@ -133,6 +133,12 @@ pub struct LoopFlags {
     /// End the batch at the first failed issue
     #[arg(long)]
     pub stop_on_failure: bool,
+    /// Refuse or allow closing an issue without a change [default: refuse]
+    ///
+    /// The verification alone then closes it. An issue with the label
+    /// `no-change` always may close so.
+    #[arg(long, value_name = "RULE")]
+    pub on_no_change: Option<String>,
     /// Drain the batch at this time: local, as 07:00, or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub stop_at: Option<String>,

@@ -169,19 +169,27 @@ impl<'de> Deserialize<'de> for OnFailure {
 }
 
 /// What happens to an attempt without changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OnNoChange {
     /// It may close its issue.
     Allow,
     /// The attempt fails.
+    #[default]
     Refuse,
+}
+
+impl OnNoChange {
+    /// The words of the setting.
+    pub(super) const WORDS: [(&'static str, Self); 2] =
+        [("allow", Self::Allow), ("refuse", Self::Refuse)];
+    /// The words, as an error names them.
+    pub(super) const EXPECTED: &'static str = "`allow` or `refuse`";
 }
 
 impl<'de> Deserialize<'de> for OnNoChange {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let words = [("allow", Self::Allow), ("refuse", Self::Refuse)];
-        one_of(from, &words, "`allow` or `refuse`")
+        one_of(from, &Self::WORDS, Self::EXPECTED)
     }
 }
 
@@ -253,8 +261,9 @@ keys! {
         lease_ttl: Wait = [r#""1h""#];
         /// After a failure: "continue" with other issues, or "stop".
         on_failure: OnFailure = [r#""continue""#];
-        /// Whether an attempt without changes may close its issue: "allow" or "refuse".
-        on_no_change: OnNoChange = [r#""allow""#];
+        /// Whether an attempt without changes may close its issue by the verification alone:
+        /// "refuse" or "allow". An issue with the label `no-change` always may.
+        on_no_change: OnNoChange = [r#""refuse""#];
         /// The prefix of the references to witnesses in the trajectory.
         witness_ref_prefix: String = [r#""worker://loop""#];
     }

@@ -163,7 +163,8 @@ pub struct Settings {
     pub assignees: AssigneeRule,
     /// Whether the batch ends at the first failure.
     pub stop_on_failure: bool,
-    /// Whether work that changed nothing is a failure.
+    /// Whether work that changed nothing is a failure, unless the issue has the
+    /// label that allows it.
     pub refuse_no_change: bool,
     /// Bounds of commands.
     pub limits: CommandLimits,

@@ -70,7 +70,7 @@ impl Settings {
             selection: sources.selection(),
             assignees: sources.assignees(),
             stop_on_failure: sources.stops_on_failure(),
-            refuse_no_change: file.batch.on_no_change == Some(OnNoChange::Refuse),
+            refuse_no_change: sources.on_no_change()? == OnNoChange::Refuse,
             limits: file.limits.clone(),
             retry,
             hooks_of_agents,
@@ -293,6 +293,19 @@ impl<'a> Sources<'a> {
     fn stops_on_failure(&self) -> bool {
         let key_stops = self.file.batch.on_failure == Some(OnFailure::Stop);
         self.flags.stop_on_failure || (!self.flags.continue_on_failure && key_stops)
+    }
+
+    fn on_no_change(&self) -> Result<OnNoChange, SettingsError> {
+        let Some(flag) = self.flags.on_no_change.as_deref() else {
+            return Ok(self.file.batch.on_no_change.unwrap_or_default());
+        };
+        let known = OnNoChange::WORDS.iter().find(|(word, _)| *word == flag);
+        known
+            .map(|(_, rule)| *rule)
+            .ok_or_else(|| SettingsError::Value {
+                name: "--on-no-change",
+                detail: format!("unknown rule `{flag}`; expected {}", OnNoChange::EXPECTED),
+            })
     }
 
     fn backoff(&self) -> BackoffTable {

@@ -14,6 +14,7 @@ use super::work::WorkDone;
 use crate::lane::Lane;
 use crate::lane::command::Phase;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::dispatch::may_need_no_change;
 use premath_kernel::policy::landing::VERIFY_ROUNDS;
 use premath_kernel::record::boundary::Boundary;
 use premath_memory::{NewIssue, artifact};
@@ -90,7 +91,9 @@ impl Lane {
         step.work.commit = step.candidate.take();
         attempt.look_at_lease()?;
         let is_nothing = step.work.commit.is_none() && step.landed.is_none();
-        if is_nothing && attempt.batch.settings.refuse_no_change {
+        let is_refused = attempt.batch.settings.refuse_no_change
+            && !may_need_no_change(&attempt.claimed.row.issue);
+        if is_nothing && is_refused {
             let failure = StepFailure::of(FailureClass::WorkNoChange);
             return Err(self.refused(&mut attempt.log, failure));
         }

@@ -12,6 +12,10 @@ use std::time::Duration;
 /// The label of a follow-up that an escalation files.
 pub const FOLLOW_UP_LABEL: &str = "harness-follow-up";
 
+/// The label of an issue that its verification alone may close, without a
+/// change. Only an operator gives it: a step's request that has it is refused.
+pub(crate) const NO_CHANGE_LABEL: &str = "no-change";
+
 /// How long a batch waits at most for the retry of an issue that it has not
 /// touched.
 pub(crate) const UNTOUCHED_WAIT_MAX: Duration = Duration::from_secs(86_400);
@@ -22,6 +26,11 @@ const DISCOVERED_FROM: &str = "discovered-from";
 /// Returns whether an issue is what an escalation filed.
 pub fn is_follow_up(issue: &Issue) -> bool {
     issue.labels.iter().any(|label| **label == *FOLLOW_UP_LABEL)
+}
+
+/// Returns whether an issue says that it may need no change.
+pub fn may_need_no_change(issue: &Issue) -> bool {
+    issue.labels.iter().any(|label| **label == *NO_CHANGE_LABEL)
 }
 
 /// An issue that was filed while another was worked on.

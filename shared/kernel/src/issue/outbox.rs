@@ -1,6 +1,8 @@
 //! What a step's command asks of its harness: issues to file (`contracts.md` 8).
 
+use crate::issue::dispatch::NO_CHANGE_LABEL;
 use crate::json::id::{LeaseId, StepId};
+use crate::json::plain::visible_line;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -75,6 +77,9 @@ pub enum RequestFault {
     /// There are too many labels.
     #[error("there are {0} labels; the limit is {LABELS_MAX}")]
     TooManyLabels(usize),
+    /// A label is one by which an operator says how an issue may close.
+    #[error("the label `{NO_CHANGE_LABEL}` is given by an operator only")]
+    OperatorLabel,
     /// The priority is sooner than anything a step may ask for.
     #[error("`priority` is {0}, and must not be negative")]
     NegativePriority(i64),
@@ -87,10 +92,7 @@ impl OutboxRequest {
     ///
     /// The first bound that it breaks.
     pub fn check(&self) -> Result<(), RequestFault> {
-        if crate::json::plain::visible_line(&self.title, TITLE_MAX)
-            .trim()
-            .is_empty()
-        {
+        if visible_line(&self.title, TITLE_MAX).trim().is_empty() {
             return Err(RequestFault::TitleMissing);
         }
         let characters =
@@ -106,6 +108,9 @@ impl OutboxRequest {
         }
         for label in labels {
             characters("labels", label, WORD_MAX)?;
+            if visible_line(label, WORD_MAX).trim() == NO_CHANGE_LABEL {
+                return Err(RequestFault::OperatorLabel);
+            }
         }
         match self.priority {
             Some(priority) if priority < 0 => Err(RequestFault::NegativePriority(priority)),
@@ -197,6 +202,10 @@ mod tests {
             (
                 json!({"labels": vec!["l"; 21]}),
                 "there are 21 labels; the limit is 20",
+            ),
+            (
+                json!({"labels": ["a", "\u{1b} no-change "]}),
+                "the label `no-change` is given by an operator only",
             ),
             (
                 json!({"labels": [long(81)]}),
