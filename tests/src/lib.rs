@@ -38,7 +38,7 @@ pub use dice::Dice;
 pub use length::{Length, skipped};
 pub use processes::processes_in;
 pub use run::{Ended, Run, Running};
-pub use scratch::{NO_CHANGE, Scratch};
+pub use scratch::{NO_CHANGE, NO_STARTUP, Scratch};
 pub use tools::Tools;
 pub use tracker::{Rows, issue, last_rows, parse_rows};
 pub use wait::{PATIENCE, until};

@@ -14,6 +14,10 @@ use tempfile::TempDir;
 /// reason to change anything.
 pub const NO_CHANGE: [&str; 2] = ["--on-no-change", "allow"];
 
+/// Runs no verification on the base, for tests whose verification passes only
+/// with work, or that count verifications.
+pub const NO_STARTUP: [&str; 2] = ["--startup", "off"];
+
 /// A repository `repo` beside its linked worktrees `lane-1`, `lane-2`, … in a
 /// temporary folder, which also holds the home of every process started here.
 #[derive(Debug)]
@@ -246,13 +250,15 @@ impl Scratch {
     }
 
     /// Makes a coordinator's run on some lanes, whose work lands. Work that
-    /// changes nothing may close its issue.
+    /// changes nothing may close its issue, and the base is not verified.
     pub fn landing_batch_on(&self, lanes: &[PathBuf], work: &str, verify: &str) -> Run {
-        self.default_batch_on(lanes, work, verify).args(NO_CHANGE)
+        self.default_batch_on(lanes, work, verify)
+            .args(NO_CHANGE)
+            .args(NO_STARTUP)
     }
 
-    /// Makes a coordinator's run on every lane with the defaults: work lands,
-    /// and work that changes nothing fails.
+    /// Makes a coordinator's run on every lane with the defaults: the base is
+    /// verified, work lands, and work that changes nothing fails.
     pub fn default_batch(&self, work: &str, verify: &str) -> Run {
         self.default_batch_on(&self.lanes, work, verify)
     }
@@ -286,6 +292,7 @@ impl Scratch {
             .args(["--json", "--override-reason", "test", "--worker-id", id])
             .args(["--work-cmd", work, "--verify-cmd", verify])
             .args(NO_CHANGE)
+            .args(NO_STARTUP)
             .arg("--worktree-root")
             .arg(&self.lanes[lane])
     }

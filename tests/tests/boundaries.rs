@@ -8,7 +8,7 @@
 )]
 
 use premath_kernel::record::boundary::Boundary;
-use premath_tests::{Length, Run, Scratch, binaries, issue, skipped};
+use premath_tests::{Length, NO_STARTUP, Run, Scratch, binaries, issue, skipped};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -249,6 +249,7 @@ impl Ground {
         self.scratch
             .run(&binaries().coordinator)
             .args(["--json", "--work-cmd", WORK, "--verify-cmd", verify])
+            .args(NO_STARTUP)
             .arg("--worktree")
             .arg(&self.scratch.lanes[0])
             .arg("--instruction")

@@ -161,6 +161,8 @@ fn boot(batch: &Arc<Batch>, arguments: &Arguments) -> Result<(Lane, BootReport),
     };
     let booted = Lane::boot(batch.clone(), &plan);
     let (lane, boot) = booted.map_err(|error| failed(&error, error.hint(), boot_code(&error)))?;
+    let worker_id = &arguments.worker_id;
+    say(&plain(&format!("{worker_id} ready{}", boot.describe())));
     for warning in &boot.warnings {
         say(&format!("warning: {}", plain(warning)));
     }

@@ -69,6 +69,7 @@ pub(crate) fn render(
     row: &IssueRow,
     neighbours: &[Neighbour],
     last: Option<&LastFailure>,
+    before: Option<&str>,
 ) -> String {
     let text = |field: &str, most: usize| {
         let text = visible(&row.text_of(field), most);
@@ -78,7 +79,8 @@ pub(crate) fn render(
             text.trim_end().to_owned()
         }
     };
-    let mark = mark(row, neighbours, last);
+    let mark = mark(row, neighbours, last, before);
+    let session = before.map_or_else(|| "(none)".to_owned(), |line| visible_line(line, LINE_MAX));
     let mut dependencies: Vec<String> = neighbours
         .iter()
         .take(NEIGHBOURS_MAX)
@@ -111,6 +113,7 @@ pub(crate) fn render(
             "acceptance" => rendered.push_str(&text("acceptance_criteria", FIELD_MAX)),
             "notes" => rendered.push_str(&text("notes", FIELD_MAX)),
             "dependencies" => rendered.push_str(&dependencies),
+            "last_session" => rendered.push_str(&session),
             "last_failure" => rendered.push_str(&failure),
             "mark" => rendered.push_str(&mark),
             other => {
@@ -127,7 +130,12 @@ pub(crate) fn render(
 
 /// Returns the mark around what comes from outside: a digest over all of it, so
 /// that no text in it can hold the mark and end its own section.
-fn mark(row: &IssueRow, neighbours: &[Neighbour], last: Option<&LastFailure>) -> String {
+fn mark(
+    row: &IssueRow,
+    neighbours: &[Neighbour],
+    last: Option<&LastFailure>,
+    before: Option<&str>,
+) -> String {
     let neighbours: Vec<_> = neighbours
         .iter()
         .map(|one| (&one.kind, &one.id, &one.found))
@@ -136,7 +144,7 @@ fn mark(row: &IssueRow, neighbours: &[Neighbour], last: Option<&LastFailure>) ->
         let [step, out, err] = [last.step_id.as_str(), &last.stdout, &last.stderr];
         (step, &last.classes, &last.salvage, out, err)
     });
-    let all = canonical::canonical(&(&row.text, neighbours, last));
+    let all = canonical::canonical(&(&row.text, neighbours, last, before));
     sha256_hex(all.as_bytes()).chars().take(16).collect()
 }
 
@@ -212,6 +220,7 @@ mod tests {
             &row,
             &[],
             None,
+            None,
         );
         assert_eq!(text, "a|{{id}} $(rm)|d|(none)|{{odd}}|{{");
         let last = LastFailure {
@@ -227,7 +236,14 @@ mod tests {
             id: id.to_owned(),
             found,
         });
-        let text = render(DEFAULT_TEMPLATE, &row, &neighbours, Some(&last));
+        let text = render(
+            DEFAULT_TEMPLATE,
+            &row,
+            &neighbours,
+            Some(&last),
+            Some("closed\nb"),
+        );
+        assert!(text.contains("The last session in this worktree: closed b\n"));
         assert!(text.contains("- blocks b (open): {{id}} ## Rules\n- blocks c (missing)\n"));
         assert!(text.contains("saved on the branch `harness/salvage/a/1`"));
         assert!(text.contains("## What failed last time"));
@@ -254,7 +270,7 @@ mod tests {
             "notes": "n".repeat(FIELD_MAX + 7),
             "discovered_by": {"step_id": "w.b.1", "generation": 1},
         }));
-        let first = render(DEFAULT_TEMPLATE, &hostile, &[], None);
+        let first = render(DEFAULT_TEMPLATE, &hostile, &[], None, None);
         let mark_of = |text: &str| {
             let line = text
                 .lines()
@@ -272,7 +288,7 @@ mod tests {
             ),
             stderr: "```\n## Rules\n".into(),
         };
-        let text = render(DEFAULT_TEMPLATE, &hostile, &[], Some(&last));
+        let text = render(DEFAULT_TEMPLATE, &hostile, &[], Some(&last), None);
         let mark = mark_of(&text);
         for name in ["issue", "output of w.a.1", "errors of w.a.1"] {
             for side in ["<<<<<<<<", ">>>>>>>>"] {

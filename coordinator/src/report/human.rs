@@ -11,6 +11,7 @@ use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::target_sync::TargetSync;
+use premath_kernel::record::trajectory::RowOutcome;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -90,9 +91,10 @@ impl<W: Write> HumanReporter<W> {
     }
 
     fn lane_booted(&mut self, worker_id: &WorkerName, worktree: &Path, report: &BootReport) {
-        let mut text = format!("{worker_id} ready in {}", worktree.display());
+        let boot = report.describe();
+        let mut text = format!("{worker_id} ready in {}{boot}", worktree.display());
         if let Some(branch) = &report.salvage {
-            text.push_str(&format!(", leftover work saved on {branch}"));
+            text.push_str(&format!("; leftover work saved on {branch}"));
         }
         self.line(&text);
         for warning in &report.warnings {
@@ -169,7 +171,7 @@ impl<W: Write> Reporter for HumanReporter<W> {
 
 pub(super) fn ending(report: &StepReport) -> String {
     match &report.ending {
-        StepEnding::LeaseLost => report.result_class.clone(),
+        StepEnding::LeaseLost => RowOutcome::of(&report.result_class).as_str().to_owned(),
         StepEnding::Closed if changed_nothing(report) => "closed, no changes".to_owned(),
         ending => plain(&ending.to_string()).into_owned(),
     }

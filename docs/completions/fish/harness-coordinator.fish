@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_harness_coordinator_global_optspecs
-    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree= lanes= rounds= until-done worker-prefix= max-steps-per-worker= new-batch json h/help V/version
+    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= startup= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree= lanes= rounds= until-done worker-prefix= max-steps-per-worker= new-batch json h/help V/version
 end
 
 function __fish_harness_coordinator_needs_command
@@ -34,6 +34,7 @@ complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l agent -d 'Distribute these agents over the lanes, for example codex,claude' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l adapter -d 'Set the evidence adapter of the work command' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l verify-cmd -d 'Set the verification command [default: $PREMATH_VERIFY_CMD]' -r
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l startup -d 'Run the verify command on the base first, or not: run or off' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l witness-ref-prefix -d 'Set the prefix of work witnesses' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l instruction -d 'Set the instruction of the batch [default: $PREMATH_INSTRUCTION]' -r -F
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l mutation-mode -d 'Authorise changes by instruction-linked or human-override' -r

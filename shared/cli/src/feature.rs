@@ -248,14 +248,43 @@ impl WriteArgs {
         };
         let ledger = FeatureLedger::write(prior, write, clock::now().wall)?;
         projection::write_ledger(path, &ledger)?;
-        Ok(Answer::new(
+        let answer = Answer::new(
             FeatureAnswer {
                 feature_id: &id,
                 ledger: &ledger,
             },
             format!("wrote {}\n", plain(&id)),
-        ))
+        );
+        Ok(with_warnings(answer, &ledger, &id))
     }
+}
+
+/// Warns of what the check of the ledger will refuse: a second feature in
+/// progress, and a completed one without a verification. The write is kept.
+fn with_warnings(answer: Answer, ledger: &FeatureLedger, id: &str) -> Answer {
+    let findings = ledger.check(false);
+    let warned = findings.iter().filter(|finding| match finding.class {
+        FailureClass::LedgerInProgressNonContractible => true,
+        FailureClass::LedgerCompletedMissingVerificationRef => {
+            finding.feature_id.as_deref() == Some(id)
+        }
+        _ => false,
+    });
+    let notes: Vec<String> = warned
+        .map(|finding| {
+            let meaning = finding.class.meaning();
+            format!(
+                "warning: {}: {meaning} ({})",
+                finding.class,
+                plain(&finding.detail)
+            )
+        })
+        .collect();
+    if notes.is_empty() {
+        return answer;
+    }
+    let hint = "hint: `premath harness-feature check` fails on this".to_owned();
+    notes.into_iter().chain([hint]).fold(answer, Answer::note)
 }
 
 impl CheckArgs {

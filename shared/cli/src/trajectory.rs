@@ -8,7 +8,7 @@ use crate::session::given;
 use crate::terminal::{plain, table};
 use clap::{Args, Subcommand, ValueEnum};
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::record::trajectory::{ProjectionMode, StepRow, action, project};
+use premath_kernel::record::trajectory::{ProjectionMode, RowOutcome, StepRow, action, project};
 use premath_memory::{Trajectory, clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -174,6 +174,15 @@ impl AppendArgs {
     }
 }
 
+/// Returns the outcome of a row in one word; the class is in the JSON document.
+fn outcome(row: &StepRow) -> String {
+    let word = RowOutcome::of(&row.result_class).as_str();
+    match &row.world {
+        Some(world) => format!("{word} ({world})"),
+        None => word.to_owned(),
+    }
+}
+
 impl QueryArgs {
     pub(crate) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         // Looking makes no lock file beside a trajectory that is not there.
@@ -196,10 +205,7 @@ impl QueryArgs {
                     row.finished_at.as_str().to_owned(),
                     row.step_id.to_string(),
                     row.action.clone(),
-                    match &row.world {
-                        Some(world) => format!("{} ({world})", row.result_class),
-                        None => row.result_class.clone(),
-                    },
+                    outcome(row),
                     row.failure_classes.join(", "),
                 ]
             })

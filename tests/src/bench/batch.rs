@@ -159,7 +159,8 @@ pub(crate) fn by_lanes(sizes: Sizes, programs: &Programs, folder: &Path) -> Resu
         coordinator
             .current_dir(&scratch.repository)
             .args(["--work-cmd", &work, "--verify-cmd", "true"])
-            .args(["--override-reason", "benchmark"]);
+            .args(["--override-reason", "benchmark"])
+            .args(["--startup", "off"]);
         let elapsed = timed_batch(coordinator, &scratch, count)?;
         let work = seconds * count.div_ceil(lanes) as f64;
         for (curve, elapsed) in curves.iter_mut().zip([elapsed, work]) {
@@ -196,7 +197,7 @@ fn batch(
     coordinator
         .current_dir(&scratch.repository)
         .args(["--work-cmd", "true", "--verify-cmd", "true"])
-        .args(["--on-no-change", "allow"])
+        .args(["--on-no-change", "allow", "--startup", "off"])
         .args(["--override-reason", "benchmark", "--landing", landing]);
     if let Some(mode) = mode {
         coordinator.args(["--sandbox", mode]);

@@ -142,6 +142,7 @@ impl LargeRepository {
             .current_dir(&self.path)
             .args(["--work-cmd", work, "--verify-cmd", "true"])
             .args(["--override-reason", "benchmark", "--landing", "merge"])
+            .args(["--startup", "off"])
             .args(["--lanes", "1", "--new-batch", "--rounds"])
             .arg(rounds.to_string())
             .stderr(fs::File::create(&log)?)

@@ -113,7 +113,8 @@ impl Batches<'_> {
         coordinator
             .current_dir(&scratch.repository)
             .args(["--work-cmd", "echo done > source/$PREMATH_ISSUE_ID.txt"])
-            .args(["--override-reason", "benchmark", "--landing", mode]);
+            .args(["--override-reason", "benchmark", "--landing", mode])
+            .args(["--startup", "off"]);
         let verify = match red {
             Red::None => format!("sleep {seconds}"),
             Red::Tenth => format!("sleep {seconds}; ! ls source/bench-*5.txt"),

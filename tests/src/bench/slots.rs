@@ -46,7 +46,8 @@ fn take(programs: &Programs, folder: &Path, slots: usize, seconds: f64) -> Resul
         .current_dir(&scratch.repository)
         .args(["--work-cmd", &work, "--override-reason", "benchmark"])
         .args(["--verify-cmd", &format!("sleep {seconds}")])
-        .args(["--lanes", &LANES.to_string()]);
+        .args(["--lanes", &LANES.to_string()])
+        .args(["--startup", "off"]);
     let (_, elapsed) = timed(|| exits(&mut coordinator, 0))?;
     let closed = scratch::closed(&scratch.issues())?;
     match closed == issues {

@@ -77,6 +77,7 @@ impl Project {
             .current_dir(&repository)
             .args(["--work-cmd", &edit, "--verify-cmd", &self.verify])
             .args(["--override-reason", "benchmark", "--landing", "merge"])
+            .args(["--startup", "off"])
             .args(["--sandbox", "namespaces"])
             .env("PREMATH_SANDBOX_READ", &self.read)
             .arg("--worktree")

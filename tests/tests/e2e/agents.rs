@@ -9,7 +9,7 @@ use premath_kernel::json::canonical;
 use premath_tests::agents::{Installed, Profile, agents_folder, missing};
 use premath_tests::image::{TestImage, scripted_engine};
 use premath_tests::model::{Journal, MadeCall, ModelServer, Played, PlayedTurn, Scripts};
-use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, processes_in, skipped};
+use premath_tests::{NO_STARTUP, PATIENCE, Run, Scratch, binaries, issue, processes_in, skipped};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -327,6 +327,7 @@ pub(crate) fn batch(scratch: &Scratch, installed: &Installed, profile: &Profile)
         .args(["--json", "--override-reason", "test", "--landing", "none"])
         .args(["--agent", installed.agent.as_str()])
         .args(["--verify-cmd", "test -e src/$PREMATH_ISSUE_ID.txt"])
+        .args(NO_STARTUP)
         .env("PATH", path)
         .without("PREMATH_SANDBOX_WRITE");
     for lane in &scratch.lanes {

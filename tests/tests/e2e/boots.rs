@@ -1,6 +1,6 @@
 //! Lanes that cannot boot.
 
-use premath_tests::{Scratch, issue};
+use premath_tests::{NO_CHANGE, Scratch, binaries, issue};
 use serde_json::Value;
 use std::fs;
 
@@ -50,6 +50,87 @@ fn a_startup_verification_that_fails_everywhere_refuses_the_batch() {
     scratch.batch("true", "true").end().exits(3);
     assert_eq!(scratch.steps(), Vec::<Value>::new());
     assert!(before == scratch.issue_bytes(), "issue memory was touched");
+}
+
+/// Counts the runs of the verification.
+const COUNTED: &str = r#"echo run >> "$HOME/runs""#;
+
+fn runs(scratch: &Scratch) -> usize {
+    let text = fs::read_to_string(scratch.home().join("runs"));
+    text.map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn a_base_that_fails_the_verification_refuses_the_batch_before_the_first_step() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let before = scratch.issue_bytes();
+    let verify = format!("{COUNTED}; echo 'two is three' >&2; test -e src/$PREMATH_ISSUE_ID.txt");
+    let work = "echo x > src/$PREMATH_ISSUE_ID.txt";
+    let refused = scratch.default_batch(work, &verify).end().exits(3);
+    let given_up = refused
+        .events()
+        .into_iter()
+        .filter(|event| event["event"] == "lane.given_up");
+    let given_up: Vec<Value> = given_up.collect();
+    assert_eq!(given_up.len(), 2);
+    for event in given_up {
+        assert_eq!(event["failureClass"], "startup_check_failed");
+        let hint = event["hint"].as_str().unwrap();
+        assert!(
+            hint.contains("set `startup = \"off\"` under [verify]"),
+            "{hint}"
+        );
+    }
+    assert_eq!(scratch.steps(), Vec::<Value>::new());
+    assert!(before == scratch.issue_bytes(), "issue memory was touched");
+    // Once for all lanes, and once more because a failure is repeated.
+    assert_eq!(runs(&scratch), 2);
+
+    let text = "[verify]\nstartup = \"off\"\n";
+    fs::write(scratch.root.join("harness.toml"), text).unwrap();
+    scratch.default_batch(work, &verify).end().exits(0);
+    for id in ["a", "b"] {
+        assert_eq!(scratch.issue(id)["status"], "closed");
+    }
+}
+
+#[test]
+fn a_base_is_verified_once_for_all_lanes() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let verify = format!("[ -n \"$PREMATH_ISSUE_ID\" ] || {COUNTED}");
+    let work = "echo x > src/$PREMATH_ISSUE_ID.txt";
+    scratch.default_batch(work, &verify).end().exits(0);
+    assert_eq!(runs(&scratch), 1);
+    // Nothing is left to work on: nothing is verified.
+    scratch.default_batch(work, &verify).end().exits(0);
+    assert_eq!(runs(&scratch), 1);
+}
+
+#[test]
+fn a_lane_shows_what_the_session_before_left_and_the_next_issue() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = r#"cp "$PREMATH_PROMPT_FILE" "$HOME/prompt-$PREMATH_ISSUE_ID"
+[ $PREMATH_ISSUE_ID = b ] || echo x > src/a.txt"#;
+    let batch = || {
+        scratch
+            .run(&binaries().coordinator)
+            .args(["--override-reason", "test", "--landing", "none"])
+            .args(["--work-cmd", work, "--verify-cmd", "true"])
+            .args(NO_CHANGE)
+            .arg("--worktree")
+            .arg(&scratch.lanes[0])
+    };
+    let first = batch().args(["--rounds", "1"]);
+    first.end().exits(0).says("; next issue: a");
+    batch()
+        .end()
+        .exits(0)
+        .says("; last session: closed a; next issue: b");
+    let prompt =
+        |id: &str| fs::read_to_string(scratch.home().join(format!("prompt-{id}"))).unwrap();
+    let line = |session: &str| format!("The last session in this worktree: {session}\n");
+    assert!(prompt("a").contains(&line("(none)")), "{}", prompt("a"));
+    assert!(prompt("b").contains(&line("closed a")), "{}", prompt("b"));
 }
 
 #[test]

@@ -118,6 +118,7 @@ fn escape_sequences_never_reach_a_terminal_raw() {
         scratch
             .run(&premath_tests::binaries().coordinator)
             .args(["--override-reason", "test", "--work-cmd", "true"])
+            .args(premath_tests::NO_STARTUP)
             .args(["--verify-cmd", "printf '\\033[31mno\\n' >&2; exit 1"])
             .arg("--worktree")
             .arg(&scratch.lanes[0]),

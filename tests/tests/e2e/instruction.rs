@@ -2,7 +2,9 @@
 
 use premath_kernel::json::canonical;
 use premath_memory::roots::LaneState;
-use premath_tests::{Ended, NO_CHANGE, PATIENCE, Run, Scratch, binaries, issue, until};
+use premath_tests::{
+    Ended, NO_CHANGE, NO_STARTUP, PATIENCE, Run, Scratch, binaries, issue, until,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -36,6 +38,7 @@ impl Laid {
         }
         run.args(["--work-cmd", work, "--verify-cmd", "true"])
             .args(NO_CHANGE)
+            .args(NO_STARTUP)
     }
 
     fn worker(&self) -> Run {
@@ -43,6 +46,7 @@ impl Laid {
             .run(&binaries().worker)
             .args(["--json", "--work-cmd", "true", "--verify-cmd", "true"])
             .args(NO_CHANGE)
+            .args(NO_STARTUP)
             .arg("--worktree-root")
             .arg(&self.scratch.lanes[0])
     }

@@ -86,6 +86,11 @@ fn an_interrupted_batch_continues_when_it_is_started_again() {
     interrupt(&batch, Signal::INT, "drain");
     interrupt(&batch, Signal::INT, "kill");
     batch.wait().exits(130);
+    for row in scratch.steps() {
+        let class = "lease_released_interrupted_transport_dispatched";
+        assert_eq!(row["resultClass"], class);
+        assert_eq!(row["nextStep"], "claim_next");
+    }
     release(&scratch);
     scratch.batch(WORK, "true").end().exits(0);
     for id in ["a", "b"] {

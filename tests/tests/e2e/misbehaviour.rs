@@ -9,7 +9,7 @@ use expected::{
 };
 use premath_evidence::Agent;
 use premath_tests::scripted::Misbehaviour;
-use premath_tests::{Length, Scratch, binaries, issue};
+use premath_tests::{Length, NO_STARTUP, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
@@ -154,6 +154,7 @@ impl Batch {
             "--verify-cmd",
             VERIFY,
         ]);
+        run = run.args(NO_STARTUP);
         for lane in &scratch.lanes[..LANES] {
             run = run.arg("--worktree").arg(lane);
         }

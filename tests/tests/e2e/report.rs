@@ -3,7 +3,7 @@
 
 use crate::misbehaviour::{VERIFY, command_line, titled};
 use premath_evidence::Agent;
-use premath_tests::{Scratch, binaries, issue};
+use premath_tests::{NO_STARTUP, Scratch, binaries, issue};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -74,7 +74,11 @@ fn one_of_each() -> Scratch {
     let scratch = Scratch::with_issues(1, &issues(&["a", "b", "c"]));
     let work = format!("[ $PREMATH_ISSUE_ID = b ] || {{ {EDIT}; }}");
     let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'three is two' >&2; exit 1; }";
-    scratch.default_batch(&work, verify).end().exits(1);
+    scratch
+        .default_batch(&work, verify)
+        .args(NO_STARTUP)
+        .end()
+        .exits(1);
     scratch
 }
 
@@ -225,6 +229,7 @@ fn a_turn_that_the_gate_refused_is_reported_with_the_place() {
     scratch
         .run(&binaries().coordinator)
         .args(["--override-reason", "test", "--verify-cmd", VERIFY])
+        .args(NO_STARTUP)
         .arg("--worktree")
         .arg(&scratch.lanes[0])
         .end()

@@ -7,7 +7,7 @@ use crate::misbehaviour::expected::{End, Expected, expected};
 use crate::misbehaviour::{VERIFY, command_line, may_write_limits, titled};
 use premath_evidence::Agent;
 use premath_tests::scripted::Misbehaviour;
-use premath_tests::{Dice, Ended, Length, Scratch, binaries};
+use premath_tests::{Dice, Ended, Length, NO_STARTUP, Scratch, binaries};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -206,6 +206,7 @@ fn what_a_night_reports_for_each_issue_is_what_its_script_was() {
         .run(&binaries().coordinator)
         .args(["--json", "--override-reason", "test"])
         .args(["--verify-cmd", VERIFY])
+        .args(NO_STARTUP)
         .start()
         .wait_within(PATIENCE);
     scratch.no_process_left();

@@ -176,6 +176,61 @@ echo "$PREMATH_LEASE_GENERATION" > src/a.txt"#;
 }
 
 #[test]
+fn a_row_says_what_was_done_with_its_issue() {
+    let scratch = Scratch::with_issues(1, &["a", "b", "c", "d"].map(issue));
+    let config = "[backoff]\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let work = format!(
+        "case $PREMATH_ISSUE_ID.$PREMATH_LEASE_GENERATION in b.*) exit 1;; c.1) exit 75;; esac; {EDIT}"
+    );
+    let verify = "[ $PREMATH_ISSUE_ID != a ]";
+    scratch.batch(&work, verify).end().exits(1);
+    let row = |id: &str| {
+        let row = scratch.steps_of(id).remove(0);
+        let text = |name: &str| row[name].as_str().unwrap().to_owned();
+        (text("resultClass"), text("nextStep"))
+    };
+    for (id, class, next) in [
+        ("a", "failed_issue_blocked", "stop"),
+        (
+            "b",
+            "failed_lease_released_transport_dispatched",
+            "claim_next",
+        ),
+        (
+            "c",
+            "retry_needed_lease_active_transport_dispatched",
+            "claim_next",
+        ),
+        ("d", "completed", "release_closed"),
+    ] {
+        assert_eq!(row(id), (class.to_owned(), next.to_owned()), "{id}");
+    }
+    let query = |mode: &str| scratch.premath(["harness-trajectory", "query", "--mode", mode]);
+    let retry = query("retry-needed").arg("--json").end().exits(0).json();
+    let steps = retry["items"].as_array().unwrap().iter();
+    let steps: Vec<_> = steps.map(|row| &row["stepId"]).collect();
+    assert_eq!(steps, ["worker.1.c.1"]);
+    let text = query("latest").end().exits(0).stdout;
+    for (step, word) in [
+        ("worker.1.a.1", "blocked"),
+        ("worker.1.b.1", "failed"),
+        ("worker.1.c.1", "retry"),
+        ("worker.1.c.2", "completed"),
+    ] {
+        let mut lines = text.lines().filter(|line| line.contains(step));
+        assert!(
+            lines.any(|line| line.split_whitespace().nth(3) == Some(word)),
+            "{text}"
+        );
+    }
+    // The session, which the next boot reads, says the same.
+    let session = scratch.lanes[0].join(".premath/harness_session.json");
+    let session: serde_json::Value = serde_json::from_slice(&fs::read(session).unwrap()).unwrap();
+    assert_eq!(session["summary"], "closed d");
+}
+
+#[test]
 fn an_issue_whose_verification_fails_permanently_is_blocked_with_notes() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     scratch.batch(EDIT, "exit 1").end().exits(1);

@@ -2,6 +2,7 @@
 //! the batch knows about its issues.
 
 mod admission;
+mod bases;
 mod claim;
 mod error;
 mod failure;
@@ -19,6 +20,8 @@ mod supervision;
 mod warmth;
 
 pub use admission::Admitted;
+pub(crate) use bases::BaseVerdict;
+use bases::Bases;
 pub use error::BatchError;
 pub use opening::Opening;
 pub use outside::foreign_warning;
@@ -72,6 +75,8 @@ pub struct Batch {
     pub(crate) own_world: Result<LocalWorld, String>,
     /// The build state that verifications begin with.
     pub warmth: Warmth,
+    /// What is known about the commits that lanes begin at.
+    pub(crate) bases: Bases,
     /// The executable that lanes start as their supervisor.
     pub program: PathBuf,
     opened: SystemTime,

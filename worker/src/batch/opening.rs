@@ -1,5 +1,6 @@
 //! The opening of a batch: a new one, or the interrupted one that is resumed.
 
+use super::bases::Bases;
 use super::filters::SharedFilters;
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
@@ -37,6 +38,16 @@ pub enum Opening {
     },
     /// A single worker's: counted in this process, not recorded.
     Worker,
+}
+
+impl Opening {
+    /// Returns the interrupted batch that is resumed.
+    fn resumed<'k>(self, knowledge: &'k Knowledge, digest: &str) -> Option<&'k OpenBatch> {
+        match self {
+            Self::Coordinator { afresh: false } => knowledge.history.resumable(digest, &is_alive),
+            Self::Coordinator { afresh: true } | Self::Worker => None,
+        }
+    }
 }
 
 /// Which batch begins: a new one, or the interrupted one that is resumed.
@@ -95,13 +106,7 @@ impl Batch {
             settings_digest: settings.digest(worktrees),
             holder: batch_holder(clock::this_process().as_ref()),
         };
-        let resumed = match opening {
-            Opening::Coordinator { afresh: false } => {
-                let history = &knowledge.history;
-                history.resumable(&record.settings_digest, &is_alive)
-            }
-            _ => None,
-        };
+        let resumed = opening.resumed(&knowledge, &record.settings_digest);
         let mut start = BatchStart::of(resumed.cloned(), record, clock::now().wall);
         // A cycle that was there before the batch refuses it before anything is
         // written; one that appeared in its middle holds its members.
@@ -132,6 +137,7 @@ impl Batch {
             landing,
             interrupt,
             warmth: Warmth::default(),
+            bases: Bases::default(),
             program: premath_platform::program::itself().to_path_buf(),
             opened,
             id: start.id.clone(),

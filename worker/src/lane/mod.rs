@@ -7,6 +7,7 @@ pub(crate) mod command;
 mod confine;
 pub(crate) mod files;
 mod filter;
+mod handoff;
 pub(crate) mod listener;
 mod projection;
 mod push;
@@ -20,6 +21,7 @@ pub(crate) mod watch;
 pub(crate) mod world;
 
 pub use boot::{BootError, BootReport};
+pub use handoff::SessionBefore;
 pub(crate) use site::SiteError;
 
 use crate::batch::Batch;
@@ -71,6 +73,8 @@ pub struct Lane {
     supervisor: Supervisor,
     runtime: Runtime,
     pub(crate) session: Option<Session>,
+    /// The summary of the session before, where it had a step.
+    pub(crate) before: Option<SessionBefore>,
     /// Where the lane is instead, while a step works in another world.
     pub(crate) away: Option<RemoteSite>,
     /// Counts the steps of this run, from 1.

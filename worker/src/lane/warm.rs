@@ -8,7 +8,7 @@
 use super::Lane;
 use super::boot::BootError;
 use super::command::Phase;
-use crate::batch::WarmState;
+use crate::batch::{BaseVerdict, WarmState};
 use crate::cause::chain;
 use crate::environment;
 use crate::interrupt::LOOK;
@@ -204,6 +204,11 @@ impl Lane {
         };
         in_use.share().map_err(failed("share", &roots.layer))?;
         let state = self.state_of(&roots, record.clone().layer(), in_use);
+        if record.passed {
+            let base = self.site.origin.clone();
+            let passed = Some(BaseVerdict::Passed);
+            self.batch.bases.lock().note(base, passed);
+        }
         match state {
             Some(state) if record.passed => self.tried(&roots, record, state),
             state => Ok(state),

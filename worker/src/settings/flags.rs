@@ -46,6 +46,12 @@ pub struct LoopFlags {
     /// Set the verification command [default: $PREMATH_VERIFY_CMD]
     #[arg(long, value_name = "COMMAND")]
     pub verify_cmd: Option<String>,
+    /// Run the verify command on the base first, or not: run or off
+    ///
+    /// A base that fails refuses the batch. [default: run, if there is no
+    /// startup command]
+    #[arg(long, value_name = "RULE")]
+    pub startup: Option<String>,
     /// Set the prefix of work witnesses
     ///
     /// [default: $PREMATH_WITNESS_REF_PREFIX, else worker://loop]

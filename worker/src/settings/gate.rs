@@ -101,7 +101,7 @@ impl GateSettings {
             flags: &named,
             file: &batch,
             repository: &roots.repository,
-            has_startup: batch.startup_cmd.is_some(),
+            has_startup: batch.startup_cmd.is_some() || file.verify.verifies_base(None)?,
             now,
         }
         .mode();

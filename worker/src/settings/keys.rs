@@ -193,6 +193,30 @@ impl<'de> Deserialize<'de> for OnNoChange {
     }
 }
 
+/// Whether the verify command runs before the first attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StartupRule {
+    /// It runs on the base, and must pass.
+    #[default]
+    Run,
+    /// It does not run.
+    Off,
+}
+
+impl StartupRule {
+    /// The words of the setting.
+    pub(super) const WORDS: [(&'static str, Self); 2] = [("run", Self::Run), ("off", Self::Off)];
+    /// The words, as an error names them.
+    pub(super) const EXPECTED: &'static str = "`run` or `off`";
+}
+
+impl<'de> Deserialize<'de> for StartupRule {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        one_of(from, &Self::WORDS, Self::EXPECTED)
+    }
+}
+
 keys! {
     /// The `[agent]` table.
     AgentKeys {
@@ -456,6 +480,10 @@ keys! {
         /// Only in the modes "namespaces" and "container", and in a batch of at least
         /// three issues.
         warm: bool = ["true"];
+        /// Whether the verify command runs once on the base of the batch before the first
+        /// attempt, if there is no `startup_cmd`: "run" or "off". A base that fails refuses
+        /// the batch. PREMATH_ISSUE_ID is not set in this run.
+        startup: StartupRule = [r#""run""#];
         /// How often a verify command that fails is repeated on the same tree, 0 to 3. A
         /// verification that then passes counts; the report lists it as flaky.
         flaky_reruns: Natural = ["1"];

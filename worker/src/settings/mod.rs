@@ -203,6 +203,9 @@ pub struct Settings {
     pub warm: bool,
     /// How often a verification that fails is repeated on the same tree.
     pub flaky_reruns: usize,
+    /// Whether the verify command runs on the base before the first step, where
+    /// there is no startup command.
+    pub verify_base: bool,
     /// How many verifications run at once, as far as that is set.
     pub verify_slots: Option<usize>,
     /// The key that landing commits are signed with.
@@ -264,6 +267,7 @@ impl Settings {
             "boot": self.hooks.boot,
             "stop": self.hooks.stop,
             "startup": self.hooks.startup,
+            "verifyBase": self.verify_base,
             "mode": self.mode.name(),
             "reason": self.mode.reason(),
             "instruction": self.mode.instruction_ref(),

@@ -4,6 +4,7 @@ use super::authority::AuthoritySources;
 use super::file::{named_file, wrong};
 use super::keys::{OnFailure, OnNoChange};
 use super::landing::landing_of;
+use super::values::flag_word;
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
     Settings, SettingsError, Setup, Workforce, agent, governance, hooks, instruction, policy,
@@ -41,8 +42,10 @@ impl Settings {
         let hooks = sources.hooks()?;
         let hooks_of_agents = hooks::are_on(file.agent.hooks, &work, &sandbox)?;
         let lease_ttl = sources.lease_ttl()?;
-        let mode = sources.mode(&hooks, &work)?;
-        let authority = sources.authority(&hooks, &mode);
+        let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
+        let has_startup = verify_base || hooks.startup.is_some();
+        let mode = sources.mode(has_startup, &work)?;
+        let authority = sources.authority(has_startup, &mode);
         let transport = sources.transport()?;
         let retry = policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?;
         let turn =
@@ -89,6 +92,7 @@ impl Settings {
             warm: file.verify.warm(),
             flaky_reruns: file.verify.flaky_reruns(),
             verify_slots: file.verify.slots(),
+            verify_base,
             signer,
             provided,
             worlds: sources.worlds(),
@@ -171,19 +175,19 @@ impl<'a> Sources<'a> {
     }
 
     /// Returns what changes rest on, which must fit who works.
-    fn selected_mode(&self, hooks: &Hooks) -> instruction::ModeSelection<'_> {
+    fn selected_mode(&self, has_startup: bool) -> instruction::ModeSelection<'_> {
         instruction::ModeSelection {
             flags: self.flags,
             file: &self.file.batch,
             repository: &self.roots.repository,
-            has_startup: hooks.startup.is_some(),
+            has_startup,
             now: self.now,
         }
     }
 
     /// Returns where what changes rest on is read from again.
-    fn authority(&self, hooks: &Hooks, mode: &MutationMode) -> AuthoritySources {
-        let path = self.selected_mode(hooks).path();
+    fn authority(&self, has_startup: bool, mode: &MutationMode) -> AuthoritySources {
+        let path = self.selected_mode(has_startup).path();
         AuthoritySources {
             repository: self.roots.repository.clone(),
             instruction: AuthoritySources::instruction_of(mode, path),
@@ -192,8 +196,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    fn mode(&self, hooks: &Hooks, work: &Workforce) -> Result<MutationMode, SettingsError> {
-        let mode = self.selected_mode(hooks).mode()?;
+    fn mode(&self, has_startup: bool, work: &Workforce) -> Result<MutationMode, SettingsError> {
+        let mode = self.selected_mode(has_startup).mode()?;
         instruction::must_bind(&mode, work)?;
         Ok(mode)
     }
@@ -299,13 +303,12 @@ impl<'a> Sources<'a> {
         let Some(flag) = self.flags.on_no_change.as_deref() else {
             return Ok(self.file.batch.on_no_change.unwrap_or_default());
         };
-        let known = OnNoChange::WORDS.iter().find(|(word, _)| *word == flag);
-        known
-            .map(|(_, rule)| *rule)
-            .ok_or_else(|| SettingsError::Value {
-                name: "--on-no-change",
-                detail: format!("unknown rule `{flag}`; expected {}", OnNoChange::EXPECTED),
-            })
+        flag_word(
+            "--on-no-change",
+            flag,
+            &OnNoChange::WORDS,
+            OnNoChange::EXPECTED,
+        )
     }
 
     fn backoff(&self) -> BackoffTable {

@@ -1,5 +1,6 @@
 //! The values of `harness.toml`, as people write them.
 
+use super::SettingsError;
 use humantime::parse_duration;
 use premath_evidence::Agent;
 use premath_kernel::json::size::Size;
@@ -167,6 +168,26 @@ pub(super) fn one_of<'de, T: Copy, D: Deserializer<'de>>(
     }
 
     from.deserialize_any(OneOf(words, expected))
+}
+
+/// Reads the word of a flag.
+///
+/// # Errors
+///
+/// [`SettingsError::Value`], naming the flag, for a word that is not among them.
+pub(super) fn flag_word<T: Copy>(
+    name: &'static str,
+    given: &str,
+    words: &[(&str, T)],
+    expected: &str,
+) -> Result<T, SettingsError> {
+    let known = words.iter().find(|(word, _)| *word == given);
+    known
+        .map(|(_, value)| *value)
+        .ok_or_else(|| SettingsError::Value {
+            name,
+            detail: format!("unknown rule `{given}`; expected {expected}"),
+        })
 }
 
 /// A list of texts, or one text with commas.

@@ -2,9 +2,9 @@
 
 use super::SettingsError;
 use super::file::{ConfigError, wrong};
-use super::keys::VerifyKeys;
+use super::keys::{StartupRule, VerifyKeys};
 use super::program::Places;
-use super::values::Natural;
+use super::values::{Natural, flag_word};
 use premath_kernel::policy::landing::{DEFAULT_FLAKY_RERUNS, FLAKY_RERUNS_MAX};
 use premath_memory::untrusted::UntrustedFolder;
 use premath_worktree::tree::Tree;
@@ -22,6 +22,7 @@ pub(super) struct VerifyTable {
     provide: Vec<String>,
     warm: Option<bool>,
     flaky_reruns: Option<usize>,
+    startup: Option<StartupRule>,
     slots: Option<usize>,
 }
 
@@ -57,6 +58,7 @@ impl VerifyTable {
             provide,
             warm: keys.warm,
             flaky_reruns,
+            startup: keys.startup,
             slots: keys.slots.map(Natural::count),
         })
     }
@@ -64,6 +66,24 @@ impl VerifyTable {
     /// Returns how often a verify command that fails is repeated.
     pub(super) fn flaky_reruns(&self) -> usize {
         self.flaky_reruns.unwrap_or(DEFAULT_FLAKY_RERUNS)
+    }
+
+    /// Returns whether the verify command runs on the base before the first step.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Value`] for an unknown word of the flag.
+    pub(super) fn verifies_base(&self, flag: Option<&str>) -> Result<bool, SettingsError> {
+        let rule = match flag {
+            None => self.startup.unwrap_or_default(),
+            Some(word) => flag_word(
+                "--startup",
+                word,
+                &StartupRule::WORDS,
+                StartupRule::EXPECTED,
+            )?,
+        };
+        Ok(rule == StartupRule::Run)
     }
 
     /// Returns how many verifications run at once beside the lanes, where that

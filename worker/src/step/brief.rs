@@ -71,7 +71,9 @@ impl Lane {
         let template = batch.settings.prompt_template.as_deref();
         let template = template.unwrap_or(prompt::DEFAULT_TEMPLATE);
         let neighbours = batch.neighbours(&claimed.row)?;
-        let prompt = prompt::render(template, &claimed.row, &neighbours, last.as_ref());
+        let before = self.before.as_ref().map(ToString::to_string);
+        let (last, before) = (last.as_ref(), before.as_deref());
+        let prompt = prompt::render(template, &claimed.row, &neighbours, last, before);
         folder.write(PROMPT, prompt.as_bytes(), 0o600)?;
         let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
         artifact::overwrite(&kept, prompt.as_bytes())?;

@@ -8,7 +8,7 @@ use crate::lane::command::Cut;
 use crate::settings::HostActionTransport;
 use premath_kernel::authority::transport::{self, DispatchRequest, TransportAction, Transported};
 use premath_kernel::failure::FailureClass;
-use premath_kernel::issue::handoff::{Handoff, NextAction};
+use premath_kernel::issue::handoff::{Handoff, NextAction, Settlement, StepEnd};
 use premath_kernel::issue::lease::LeaseState;
 use premath_kernel::json::reference;
 use premath_kernel::policy::retry::{self, Decision, RetryOutcome, retry_at};
@@ -22,6 +22,8 @@ use premath_memory::{ChangeError, clock};
 pub(super) struct IssueEnd {
     pub(super) ending: StepEnding,
     pub(super) result_class: String,
+    /// What follows, after what was done with the issue.
+    pub(super) next: NextAction,
     /// What the policy decided, where it was asked.
     pub(super) decision: Option<Decision>,
 }
@@ -37,14 +39,51 @@ impl Lane {
         let mut end = IssueEnd {
             ending: StepEnding::Closed,
             result_class: handoff.result.as_str().to_owned(),
+            next: handoff.action,
             decision: None,
         };
         if stopping.is_closed {
             return end;
         }
         self.note_used_up(stopping);
-        let ending = self.hand_back(stopping, handoff, attempt, &mut end);
-        IssueEnd { ending, ..end }
+        end.ending = self.hand_back(stopping, handoff, attempt, &mut end.decision);
+        let after = self.settled(stopping, handoff, &end.ending);
+        end.next = after.action;
+        end.result_class = match self.is_without_host() && end.ending == StepEnding::LeaseLost {
+            true => FailureClass::HostActionMcpTransportRequired
+                .as_str()
+                .to_owned(),
+            false => after.result.as_str().to_owned(),
+        };
+        if let Some(transported) = stopping.transported {
+            end.result_class = transported.ends(&end.result_class);
+        }
+        end
+    }
+
+    /// Returns the handoff after what was done. Where a release was refused, the
+    /// lease is not the step's any more: memory says whose it is.
+    fn settled(&self, stopping: &Stopping<'_>, found: &Handoff, ending: &StepEnding) -> Handoff {
+        let done = match ending {
+            StepEnding::Retry { .. } | StepEnding::UsageLimit => Settlement::Retried,
+            StepEnding::Blocked => Settlement::Blocked,
+            StepEnding::Discovered { .. } | StepEnding::Stopped => Settlement::Released,
+            StepEnding::Interrupted => Settlement::Interrupted,
+            StepEnding::Closed | StepEnding::NotBegun | StepEnding::LeaseLost => {
+                Settlement::AsFound
+            }
+        };
+        if stopping.transported != Some(Transported::Rejected) {
+            return found.after(done);
+        }
+        let claim = &stopping.claimed.claim;
+        let now = self.batch.handoff(claim, StepEnd::Failed, &self.worker_id);
+        now.map_or(*found, |(handoff, _)| handoff)
+    }
+
+    /// Returns whether no lease action can be transported.
+    fn is_without_host(&self) -> bool {
+        self.batch.settings.transport == HostActionTransport::LocalRepl
     }
 
     fn hand_back(
@@ -52,7 +91,7 @@ impl Lane {
         stopping: &mut Stopping<'_>,
         handoff: &Handoff,
         attempt: u32,
-        end: &mut IssueEnd,
+        decision: &mut Option<Decision>,
     ) -> StepEnding {
         let ours =
             handoff.action == NextAction::RenewLease || handoff.state == LeaseState::Contended;
@@ -60,14 +99,13 @@ impl Lane {
             // The issue was released during the step: the policy's decision
             // still applies, or the batch would retry it forever.
             if handoff.state == LeaseState::Unleased && stopping.log.account.limit.is_none() {
-                end.decision = Some(self.decide(stopping, attempt));
+                *decision = Some(self.decide(stopping, attempt));
             }
             return StepEnding::LeaseLost;
         }
-        if self.batch.settings.transport == HostActionTransport::LocalRepl {
-            let class = FailureClass::HostActionMcpTransportRequired.as_str();
-            class.clone_into(&mut end.result_class);
-            stopping.failure.fail(class);
+        if self.is_without_host() {
+            let class = FailureClass::HostActionMcpTransportRequired;
+            stopping.failure.fail(class.as_str());
             return StepEnding::LeaseLost;
         }
         if stopping.failure.cut == Some(Cut::Interrupt) {
@@ -80,7 +118,7 @@ impl Lane {
         }
         let decided = self.decide(stopping, attempt);
         let ending = self.apply(stopping, &decided, attempt);
-        end.decision = Some(decided);
+        *decision = Some(decided);
         ending
     }
 

@@ -2,7 +2,7 @@
 //! `contracts.md` 4).
 //!
 //! It classifies what issue memory shows first; then the policy's decision is
-//! carried out; then the row is written.
+//! carried out; then the row is written, which says what was done.
 
 use super::closed::Closed;
 use super::failed::Failed;
@@ -14,7 +14,7 @@ use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use crate::lane::command::{CommandError, CommandOwner, Cut, Phase};
 use crate::lane::files::StepFiles;
-use crate::lane::{BootError, Lane};
+use crate::lane::{BootError, Lane, SessionBefore};
 use premath_kernel::authority::lineage;
 use premath_kernel::authority::transport::Transported;
 use premath_kernel::failure::FailureClass;
@@ -23,7 +23,7 @@ use premath_kernel::json::reference::{self, WorkOutcome};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
-use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
+use premath_kernel::record::trajectory::{RetryRecord, RowOutcome, StepRow, action};
 use premath_memory::projection::ProjectionError;
 use premath_memory::roots::lane_name;
 use premath_memory::{Claimed, StoreError, clock};
@@ -129,15 +129,12 @@ impl Lane {
         let salvage = self.put_in_order(&mut stopping);
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let handoff = self.classify_issue(&mut stopping);
-        let mut end = self.end_issue(&mut stopping, &handoff, attempt);
-        if let Some(transported) = stopping.transported {
-            end.result_class = transported.ends(&end.result_class);
-        }
-        let mut row = self.row(&stopping, &handoff, &end);
+        let end = self.end_issue(&mut stopping, &handoff, attempt);
+        let mut row = self.row(&stopping, &end);
         row.salvage.clone_from(&salvage);
         self.record_step(&mut stopping, &row);
         let salvage = salvage.or(self.run_stop_hook(&mut stopping));
-        self.end_projections(&mut stopping, &row, &end.ending, &handoff);
+        self.end_projections(&mut stopping, &row, &end);
         stopping.report(Stopped {
             ending: end.ending,
             result_class: end.result_class,
@@ -349,22 +346,16 @@ impl Lane {
     }
 
     /// Writes the ends of feature and session.
-    fn end_projections(
-        &mut self,
-        stopping: &mut Stopping<'_>,
-        row: &StepRow,
-        ending: &StepEnding,
-        handoff: &Handoff,
-    ) {
+    fn end_projections(&mut self, stopping: &mut Stopping<'_>, row: &StepRow, end: &IssueEnd) {
         let verification = stopping.log.verified.latest_witness();
-        let feature = match ending {
+        let feature = match end.ending {
             StepEnding::Closed => FeatureStatus::Completed,
             StepEnding::Blocked => FeatureStatus::Blocked,
             _ => FeatureStatus::Pending,
         };
         let feature = self.feature(stopping.claimed, feature, verification.as_deref());
         self.batch.reached(Boundary::FeatureEnded);
-        let session = self.end_session(stopping, row, ending, handoff);
+        let session = self.end_session(stopping, row, end);
         self.batch.reached(Boundary::SessionEnded);
         for error in [feature.err(), session.err()].into_iter().flatten() {
             // A projection is never an authority: the step is valid without it.
@@ -373,7 +364,7 @@ impl Lane {
         }
     }
 
-    fn row(&self, stopping: &Stopping<'_>, handoff: &Handoff, end: &IssueEnd) -> StepRow {
+    fn row(&self, stopping: &Stopping<'_>, end: &IssueEnd) -> StepRow {
         let claim = &stopping.claimed.claim;
         let issue_id = &claim.issue_id;
         let (log, settings) = (&stopping.log, &self.batch.settings);
@@ -393,7 +384,7 @@ impl Lane {
         row.flaky_refs.clone_from(&log.verified.flaky);
         let waited = u64::try_from(log.waited.as_millis()).ok();
         row.waited_ms = waited.filter(|waited| *waited > 0);
-        row.next_step = Some(handoff.action.as_str().to_owned());
+        row.next_step = Some(end.next.as_str().to_owned());
         row.retry = end.decision.as_ref().map(RetryRecord::from);
         row.instruction_refs = settings.mode.instruction_refs();
         row.lineage_refs = self.lineage(issue_id);
@@ -427,17 +418,18 @@ impl Lane {
         &mut self,
         stopping: &Stopping<'_>,
         row: &StepRow,
-        ending: &StepEnding,
-        handoff: &Handoff,
+        end: &IssueEnd,
     ) -> Result<(), ProjectionError> {
         let issue_id = &stopping.log.identity.issue_id;
-        let summary = match ending {
+        let summary = match end.ending {
             StepEnding::Closed => format!("closed {issue_id}"),
             _ => {
+                let word = RowOutcome::of(&end.result_class).as_str();
                 let classes = stopping.failure.classes.join(", ");
-                format!("{issue_id} not closed: {classes}")
+                format!("{issue_id} not closed ({word}): {classes}")
             }
         };
+        self.before = Some(SessionBefore::Ended(summary.clone()));
         // A tree that is not back where it began stays on record: the next
         // boot takes it up.
         let (state, step) = match stopping.failure.is_stranded {
@@ -447,7 +439,7 @@ impl Lane {
         self.write_session(SessionWrite {
             state,
             summary: Some(summary),
-            next_step: Some(handoff.action.as_str().to_owned()),
+            next_step: Some(end.next.as_str().to_owned()),
             witness_refs: Some(row.witness_refs.clone()),
             lineage_refs: Some(row.lineage_refs.clone()),
             step,

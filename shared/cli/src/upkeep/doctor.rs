@@ -299,7 +299,7 @@ fn printed(items: &[InventoryItem]) -> Option<String> {
     }
     let old = || outputs().filter(|item| item.standing == Standing::Removable);
     let mut line = format!(
-        "  {:<8} output of {count} attempt(s), {}",
+        "  {:<8} output of {count} attempt(s) and boot(s), {}",
         "ok",
         bytes(&mut outputs())
     );

@@ -145,6 +145,44 @@ fn the_ledger_names_the_next_feature_and_reports_what_is_wrong() {
 }
 
 #[test]
+fn a_write_that_the_check_refuses_is_kept_and_warned_of() {
+    let scratch = Scratch::with("");
+    let write = |id: &str, status: &str| {
+        let written = [
+            "harness-feature",
+            "write",
+            "--feature-id",
+            id,
+            "--status",
+            status,
+        ];
+        let ran = scratch.run(&written);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stderr
+    };
+    let check = || scratch.run(&["harness-feature", "check", "--json"]);
+    assert_eq!(write("f-1", "in_progress"), "");
+    let second = write("f-2", "in_progress");
+    let warning = "warning: harness_feature_ledger.in_progress.non_contractible: More than one \
+                   feature is in progress. (f-1, f-2)\n";
+    assert!(second.contains(warning), "{second}");
+    assert!(second.contains("hint: `premath harness-feature check` fails on this\n"));
+    assert_eq!(check().code, 1);
+    write("f-1", "pending");
+    let unverified = write("f-2", "completed");
+    let warning = "warning: harness_feature_ledger.completed_missing_verification_ref: ";
+    assert!(unverified.contains(warning), "{unverified}");
+    let check = check();
+    assert_eq!(check.code, 1);
+    assert_eq!(
+        check.json()["failureClasses"],
+        json!(["harness_feature_ledger.completed_missing_verification_ref"])
+    );
+    // A write of another feature does not repeat it.
+    assert_eq!(write("f-3", "pending"), "");
+}
+
+#[test]
 fn the_trajectory_answers_in_order_and_takes_a_step_twice() {
     let scratch = Scratch::with("");
     let append = |step: &str, class: &str, at: &str| {

@@ -1,7 +1,9 @@
 //! What a stop makes of the state that it finds (`contracts.md` 4,
 //! HARNESS-RUNTIME 3.3).
 //!
-//! Issue memory decides, and nothing else: not what the worker assumes.
+//! Issue memory decides, and nothing else: not what the worker assumes. The state
+//! that is found is classified first; then the policy's decision is carried out,
+//! and the row says what was done ([`Handoff::after`]).
 
 use crate::issue::Issue;
 use crate::issue::lease::{self, Claim, LeaseState, Observation};
@@ -70,6 +72,12 @@ pub enum HandoffResult {
     IssueMissing,
     /// The row breaks a rule of leases.
     LeaseInvariant,
+    /// The step's issue was blocked.
+    IssueBlocked,
+    /// The step's issue is open without a lease, and is not retried.
+    LeaseReleased,
+    /// The step did not end by itself; its issue is open without a lease.
+    Interrupted,
 }
 
 impl HandoffResult {
@@ -85,8 +93,26 @@ impl HandoffResult {
             Self::LeaseMissing => "failed_lease_missing",
             Self::IssueMissing => "failed_issue_missing",
             Self::LeaseInvariant => "failed_lease_invariant",
+            Self::IssueBlocked => "failed_issue_blocked",
+            Self::LeaseReleased => "failed_lease_released",
+            Self::Interrupted => "lease_released_interrupted",
         }
     }
+}
+
+/// What a stop did with an issue that its step did not close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Nothing: the state is as it was found.
+    AsFound,
+    /// The lease is released, and the issue is retried.
+    Retried,
+    /// The issue is blocked.
+    Blocked,
+    /// The lease is released, and this batch leaves the issue alone.
+    Released,
+    /// The lease is released, because the step was interrupted.
+    Interrupted,
 }
 
 /// What a stop does next, and how its row is classed.
@@ -107,6 +133,25 @@ impl Handoff {
         action: NextAction::Stop,
         result: HandoffResult::LeaseInvariant,
     };
+
+    /// Returns the handoff after what was done with the issue. The state stays
+    /// the one that was found. A retry keeps the class of the state that it was
+    /// decided on (`contracts.md` 4), for that class asks for a retry; the lease
+    /// is gone in any case, so that nothing is left to renew.
+    pub const fn after(self, done: Settlement) -> Self {
+        let (action, result) = match done {
+            Settlement::AsFound => return self,
+            Settlement::Retried => (NextAction::ClaimNext, self.result),
+            Settlement::Blocked => (NextAction::Stop, HandoffResult::IssueBlocked),
+            Settlement::Released => (NextAction::ClaimNext, HandoffResult::LeaseReleased),
+            Settlement::Interrupted => (NextAction::ClaimNext, HandoffResult::Interrupted),
+        };
+        Self {
+            state: self.state,
+            action,
+            result,
+        }
+    }
 }
 
 /// Returns whether the lease in the row is the claimed one.
@@ -272,6 +317,39 @@ mod tests {
                 (action, class),
                 "{row:?}"
             );
+        }
+    }
+
+    #[test]
+    fn what_was_done_with_the_issue_decides_the_class_of_the_row() {
+        let found = Handoff {
+            state: LeaseState::Active,
+            action: NextAction::RenewLease,
+            result: HandoffResult::LeaseActive,
+        };
+        for (done, action, result) in [
+            (
+                Settlement::AsFound,
+                "issue_lease_renew",
+                "retry_needed_lease_active",
+            ),
+            (
+                Settlement::Retried,
+                "claim_next",
+                "retry_needed_lease_active",
+            ),
+            (Settlement::Blocked, "stop", "failed_issue_blocked"),
+            (Settlement::Released, "claim_next", "failed_lease_released"),
+            (
+                Settlement::Interrupted,
+                "claim_next",
+                "lease_released_interrupted",
+            ),
+        ] {
+            let after = found.after(done);
+            let said = (after.action.as_str(), after.result.as_str());
+            assert_eq!(said, (action, result), "{done:?}");
+            assert_eq!(after.state, LeaseState::Active, "{done:?}");
         }
     }
 }

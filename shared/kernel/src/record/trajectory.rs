@@ -11,6 +11,7 @@ mod crossing;
 mod holder;
 mod kpi;
 mod link;
+mod outcome;
 mod projection;
 mod recovery;
 mod row;
@@ -29,6 +30,7 @@ pub use crossing::{CrossingResult, WorldRecord};
 pub use holder::BatchHolder;
 pub use kpi::{KPI_WINDOW, KpiDecision, Throughput, throughput};
 pub use link::{Chain, ChainHead, NoChainHead};
+pub use outcome::RowOutcome;
 pub use projection::{
     Projection, ProjectionMode, TrajectoryCounts, UnknownProjectionMode, project,
 };

@@ -5,7 +5,7 @@ mod crossing;
 mod kills;
 mod refusals;
 
-use premath_tests::{NO_CHANGE, Run, Scratch, binaries, issue};
+use premath_tests::{NO_CHANGE, NO_STARTUP, Run, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,6 +77,7 @@ impl Worlds {
             .fold(run, |run, lane| run.arg("--worktree").arg(lane))
             .args(["--work-cmd", work, "--verify-cmd", "true"])
             .args(NO_CHANGE)
+            .args(NO_STARTUP)
             .arg("--instruction")
             .arg(&self.instruction)
     }

@@ -11,7 +11,7 @@ mod tools;
 mod user;
 
 pub(crate) use mode::{Mode, is_alone, run};
-use premath_tests::{Run, Running, Scratch, until};
+use premath_tests::{NO_CHANGE, NO_STARTUP, Run, Running, Scratch, until};
 use rustix::process::Signal;
 use snapshot::Snapshot;
 use std::fs;
@@ -269,6 +269,8 @@ impl Ground {
         let mut run = before(run)
             .arg(coordinator_at(&self.tools))
             .args(["--json", "--override-reason", "test", "--lanes", "2"])
+            .args(NO_CHANGE)
+            .args(NO_STARTUP)
             .args(["--sandbox", &self.mode.value()])
             .args(["--work-cmd", &self.work(), "--verify-cmd", &self.verify]);
         for (name, value) in &self.environment {

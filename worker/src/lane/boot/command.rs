@@ -18,20 +18,12 @@ impl Lane {
         })
     }
 
-    pub(crate) fn boot_command(&mut self, phase: Phase) -> Result<(), BootError> {
-        let hooks = &self.batch.settings.hooks;
-        let command = match phase {
-            Phase::Startup => hooks.startup.clone(),
-            _ => hooks.boot.clone(),
-        };
-        let Some(command) = command else {
+    pub(crate) fn boot_command(&mut self) -> Result<(), BootError> {
+        let Some(command) = self.batch.settings.hooks.boot.clone() else {
             return Ok(());
         };
-        if phase.is_verification() {
-            return self.startup(&command);
-        }
-        self.on_boot(phase, |lane, owner| {
-            lane.run(phase, &command, owner, None, None).map(Some)
+        self.on_boot(Phase::Boot, |lane, owner| {
+            lane.run(Phase::Boot, &command, owner, None, None).map(Some)
         })
     }
 

@@ -166,8 +166,19 @@ impl BootError {
             Self::Store(StoreError::LockBusy { .. }) => Some(
                 "another harness uses this worktree; use other worktrees, or end it".to_owned(),
             ),
-            Self::Command { output, absent, .. } => {
-                let output = format!("output: {}", output.display());
+            Self::Command {
+                phase,
+                output,
+                absent,
+                ..
+            } => {
+                let mut output = format!("output: {}", output.display());
+                if *phase == Phase::Startup.name() {
+                    output.push_str(
+                        "; it fails before any work: repair the base, or set `startup = \"off\"` \
+                         under [verify]",
+                    );
+                }
                 if absent.is_empty() {
                     return Some(output);
                 }

@@ -9,7 +9,7 @@ mod recovery;
 
 pub use error::BootError;
 
-use super::command::Phase;
+use super::handoff::{BOOTED, SessionBefore};
 use super::{Lane, LanePlan};
 use crate::batch::Batch;
 use premath_kernel::json::id::IssueId;
@@ -36,6 +36,8 @@ const TAKING_UP: &str = "recover the interrupted step";
 pub struct BootReport {
     /// The session before, as it is resumed or attached to.
     pub handoff: Option<Bootstrap>,
+    /// The summary of the session before, where it had a step.
+    pub before: Option<SessionBefore>,
     /// The branch on which a step that was cut, or leftover work in a lane of
     /// the harness, is saved.
     pub salvage: Option<String>,
@@ -47,6 +49,21 @@ pub struct BootReport {
     pub observation: bool,
     /// What a person should know about this worktree.
     pub warnings: Vec<String>,
+}
+
+impl BootReport {
+    /// Returns what the boot read, as the rest of a line: the last session, and
+    /// the issue that is next.
+    pub fn describe(&self) -> String {
+        let mut text = String::new();
+        if let Some(before) = &self.before {
+            text.push_str(&format!("; last session: {before}"));
+        }
+        if let Some(issue) = &self.next_target {
+            text.push_str(&format!("; next issue: {issue}"));
+        }
+        text
+    }
 }
 
 impl Lane {
@@ -77,6 +94,7 @@ impl Lane {
         let roots = &lane.batch.settings.roots;
         let report = BootReport {
             handoff,
+            before: lane.before.clone(),
             salvage,
             next_target,
             witnesses: std::fs::read_dir(&roots.witnesses).map_or(0, Iterator::count),
@@ -119,7 +137,7 @@ impl Lane {
         self.write_session(SessionWrite {
             state: SessionState::Active,
             issue_id: Some(IssueId::default()),
-            summary: Some("booted".to_owned()),
+            summary: Some(BOOTED.to_owned()),
             next_step: Some(next_step),
             instruction_refs: Some(self.batch.settings.mode.instruction_refs()),
             issues_path: Some(self.batch.memory.path().to_string_lossy().into_owned()),
@@ -138,11 +156,12 @@ impl Lane {
         let is_as_it_was = !self.batch.landing.is_on()
             && self.setup().is_none()
             && hooks.boot.is_none()
-            && hooks.startup.is_none();
+            && hooks.startup.is_none()
+            && !self.batch.settings.verify_base;
         self.boot_setup()?;
-        self.boot_command(Phase::Boot)?;
+        self.boot_command()?;
         self.warm_up()?;
-        self.boot_command(Phase::Startup)?;
+        self.verify_at_startup()?;
         match is_as_it_was {
             true => Ok(()),
             false => self.refuse_dirty(),

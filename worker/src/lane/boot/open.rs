@@ -2,7 +2,7 @@
 
 use super::super::confine::Confinement;
 use super::super::site::Site;
-use super::super::{Lane, LanePlan, LaneRoots, LaneState};
+use super::super::{Lane, LanePlan, LaneRoots, LaneState, SessionBefore};
 use super::{BootError, PREDECESSOR};
 use crate::batch::Batch;
 use crate::settings::Settings;
@@ -63,6 +63,7 @@ impl Lane {
             site,
             supervisor,
             session,
+            before: handoff.as_ref().and_then(SessionBefore::of),
             away: None,
             step_index: 0,
             owes_tip: false,

@@ -127,13 +127,13 @@ pub struct BlockedBy {
 impl BlockedBy {
     /// Returns the row of the step, as far as it can still be known.
     pub fn recovered_row(&self, issue_id: &IssueId, batch_id: &BatchId, now: Timestamp) -> StepRow {
-        let result = "retry_needed_lease_active";
+        let result = HandoffResult::IssueBlocked.as_str();
         let mut row = StepRow::new(self.step_id.clone(), action::WORKER_LOOP, result, now);
         row.started_at = Some(now.into());
         row.recovered = true;
         row.generation = Some(self.generation);
         row.batch_id = Some(batch_id.to_owned());
-        row.next_step = Some("issue_lease_renew".to_owned());
+        row.next_step = Some(NextAction::Stop.as_str().to_owned());
         row.worker_id = Some(self.worker_id.clone());
         row.issue_id = Some(issue_id.to_owned());
         row.failure_classes.clone_from(&self.failure_classes);
