@@ -216,7 +216,11 @@ fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Rep
         reporter.notice(&Notice::TargetSync(target_sync));
     }
     let network = batch.settings.network.choice.warning();
-    let warnings = [foreign_warning(&batch.foreign_rows()), network];
+    let warnings = [
+        foreign_warning(&batch.foreign_rows()),
+        batch.own_checks_warning(),
+        network,
+    ];
     for detail in warnings.into_iter().flatten() {
         reporter.notice(&Notice::Warning { detail: &detail });
     }

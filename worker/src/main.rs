@@ -145,7 +145,11 @@ fn announce(batch: &Batch) {
         say(&format!("{warning}{}", plain(&target_sync.to_string())));
     }
     let network = settings.network.choice.warning();
-    let warnings = [foreign_warning(&batch.foreign_rows()), network];
+    let warnings = [
+        foreign_warning(&batch.foreign_rows()),
+        batch.own_checks_warning(),
+        network,
+    ];
     for warning in warnings.into_iter().flatten() {
         say(&format!("warning: {}", plain(&warning)));
     }

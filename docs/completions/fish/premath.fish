@@ -92,6 +92,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_se
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l status -d 'Set the status' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l id -d 'Set the id [default: the next free number]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l description -d 'Set what is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l verification -d 'Set the command that verifies it, beside the batch\'s own' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -d 'Set when it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l notes -d 'Set the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Set the priority; lower runs first' -r
@@ -131,6 +132,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l title -d 'Set what it is about, in a line' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l description -d 'Set what is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l verification -d 'Set the command that verifies it; an empty text clears it' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Replace the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Replace the notes by those of a file; `-` reads stdin' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'Set the status; closed, blocked and tombstone require --reason' -r
@@ -177,6 +179,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l id -d 'Set the id [default: the next free number]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l description -d 'Set what is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l verification -d 'Set the command that verifies it, beside the batch\'s own' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -d 'Set when it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l notes -d 'Set the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Set the priority; lower runs first' -r

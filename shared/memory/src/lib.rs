@@ -38,6 +38,7 @@ pub use inspect::{Inspection, LineFault, inspect_issues, inspect_trajectory, rep
 pub use issues::{
     ClaimScope, Claimed, CompactionRule, DependencyEdit, ForeignKind, ForeignRow, ForeignSelection,
     IssueChange, IssueEdit, IssueMemory, MemoryView, NewIssue, OpenOptions, OutsideChange,
+    OwnChecks,
 };
 pub use lock::{
     CacheLock, CacheUse, CommandLock, LandingLock, LandingWaiter, LockState, LockWait,

@@ -299,6 +299,7 @@ const PASSED_OVER: &[&str] = &[
     "/.premath/issues.jsonl.seal",
     "/.premath/issues.jsonl.base",
     "/.premath/issues.jsonl.foreign",
+    "/.premath/issues.jsonl.checks",
     "/.premath/harness_trajectory.jsonl.flock",
     "/.premath/*.torn-*",
     "/artifacts/streams/",

@@ -32,6 +32,7 @@ mod mise;
 mod namespace;
 mod night;
 mod own;
+mod own_checks;
 mod own_files;
 mod queue;
 mod queue_campaign;

@@ -374,6 +374,17 @@ fn commands(forms: &mut Forms, scratch: &Scratch) {
     }
 }
 
+/// The record of what operators wrote, and of what the batch might run.
+fn own_checks(forms: &mut Forms, scratch: &Scratch) {
+    let record = scratch.root.join(".premath/issues.jsonl.checks");
+    forms.admit_ours("issue-checks", &read(&record));
+    let folder = scratch.root.join("artifacts/ciwitness");
+    let paths = fs::read_dir(folder).unwrap();
+    let mut paths = paths.map(|entry| entry.unwrap().path());
+    let authorised = paths.find(|path| path.to_string_lossy().ends_with(".start.checks.json"));
+    forms.admit_ours("witness-checks", &read(&authorised.unwrap()));
+}
+
 /// The witnesses and events of work that is verified as one.
 fn shared(forms: &mut Forms) {
     let scratch = super::batched::seven("");
@@ -398,7 +409,10 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
     let mut forms = Forms::shipped();
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b"), issue("c"), issue("d")]);
     super::steps::fast_retries(&scratch);
+    let verified = ["issue", "update", "a", "--verification", "true"];
+    scratch.premath(verified).end().exits(0);
     batch(&mut forms, &scratch);
+    own_checks(&mut forms, &scratch);
     worker(&mut forms, &scratch);
     memory(&mut forms, &scratch);
     projections(&mut forms, &scratch);

@@ -12,6 +12,7 @@ mod knowledge;
 mod landing_queue;
 mod opening;
 mod outside;
+mod own_checks;
 mod recovery;
 mod revocation;
 mod room;
@@ -82,6 +83,8 @@ pub struct Batch {
     opened: SystemTime,
     id: BatchId,
     target_sync: Vec<TargetSync>,
+    /// Issues whose row has a verification that no operator wrote.
+    unknown_checks: Vec<IssueId>,
     /// Whether the batch has rows of its own in the trajectory.
     recorded: bool,
     resumed: bool,

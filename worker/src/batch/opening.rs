@@ -5,7 +5,7 @@ use super::filters::SharedFilters;
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
 use super::landing_queue::SharedQueue;
-use super::{Batch, BatchError, RecoverAt, Warmth};
+use super::{Batch, BatchError, RecoverAt, Warmth, own_checks};
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
@@ -126,6 +126,7 @@ impl Batch {
             knowledge.note_account(row, &start.id);
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
+        let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let bounds = queue_bounds(&settings, worktrees.len());
         let batch = Self {
             own_world: LocalWorld::find(&settings.roots.repository),
@@ -142,6 +143,7 @@ impl Batch {
             opened,
             id: start.id.clone(),
             target_sync,
+            unknown_checks,
             recorded: opening != Opening::Worker,
             resumed: start.resumed.is_some(),
             knowledge: Mutex::new(knowledge),

@@ -218,6 +218,11 @@ impl Lane {
         own.unwrap_or_else(|| self.batch.settings.hooks.verify.clone())
     }
 
+    /// Returns the command that verifies the work on an issue.
+    pub(crate) fn verification_of(&self, issue_id: &IssueId) -> String {
+        self.batch.with_own_check(self.verify_command(), issue_id)
+    }
+
     /// Returns what the work must not touch.
     pub(crate) fn protect(&self) -> &Protect {
         match &self.away {

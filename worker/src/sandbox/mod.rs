@@ -106,6 +106,8 @@ impl<'a> Search<'a> {
         commands.push(hooks.verify.clone());
         commands.extend(settings.setup.iter().map(|setup| setup.command.clone()));
         commands.extend(settings.landing.check.clone());
+        let own_checks = settings.own_checks.values();
+        commands.extend(own_checks.map(|check| check.command.clone()));
         commands.extend(settings.work.all().map(|work| work.command.clone()));
         let path = environment::path(settings.inherited(), &settings.environment);
         Self {

@@ -193,6 +193,24 @@ impl<'de> Deserialize<'de> for OnNoChange {
     }
 }
 
+/// What happens to the verification commands of issues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum IssueChecksRule {
+    /// Those that an operator wrote are run.
+    #[default]
+    Run,
+    /// None is run.
+    Ignore,
+}
+
+impl<'de> Deserialize<'de> for IssueChecksRule {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let words = [("run", Self::Run), ("ignore", Self::Ignore)];
+        one_of(from, &words, "`run` or `ignore`")
+    }
+}
+
 /// Whether the verify command runs before the first attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -288,6 +306,10 @@ keys! {
         /// Whether an attempt without changes may close its issue by the verification alone:
         /// "refuse" or "allow". An issue with the label `no-change` always may.
         on_no_change: OnNoChange = [r#""refuse""#];
+        /// Whether the verification command of an issue runs after `verify_cmd`, and must pass
+        /// too: "run" or "ignore". Only one that an operator wrote by a command of `premath`
+        /// runs, as it was when the batch began.
+        issue_checks: IssueChecksRule = [r#""run""#];
         /// The prefix of the references to witnesses in the trajectory.
         witness_ref_prefix: String = [r#""worker://loop""#];
     }

@@ -54,10 +54,12 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
 use premath_kernel::json::canonical;
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
 use premath_kernel::policy::silence::SilenceLimits;
 use premath_kernel::policy::turn::TurnPolicy;
+use premath_kernel::record::own_checks::OwnCheckRecord;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::StoreError;
 use premath_memory::roots::{self, MemoryRoots};
@@ -206,6 +208,11 @@ pub struct Settings {
     /// Whether the verify command runs on the base before the first step, where
     /// there is no startup command.
     pub verify_base: bool,
+    /// Whether verification commands of issues are run.
+    pub issue_checks: bool,
+    /// The verification commands of issues that may be run, as they were when the
+    /// batch was authorised.
+    pub(crate) own_checks: BTreeMap<IssueId, OwnCheckRecord>,
     /// How many verifications run at once, as far as that is set.
     pub verify_slots: Option<usize>,
     /// The key that landing commits are signed with.
@@ -272,6 +279,7 @@ impl Settings {
             "reason": self.mode.reason(),
             "instruction": self.mode.instruction_ref(),
             "refuseNoChange": self.refuse_no_change,
+            "issueChecks": self.issue_checks,
             "selection": format!("{:?}", self.selection),
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),

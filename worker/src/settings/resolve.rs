@@ -2,7 +2,7 @@
 
 use super::authority::AuthoritySources;
 use super::file::{named_file, wrong};
-use super::keys::{OnFailure, OnNoChange};
+use super::keys::{IssueChecksRule, OnFailure, OnNoChange};
 use super::landing::landing_of;
 use super::values::flag_word;
 use super::{
@@ -93,6 +93,8 @@ impl Settings {
             flaky_reruns: file.verify.flaky_reruns(),
             verify_slots: file.verify.slots(),
             verify_base,
+            issue_checks: file.batch.issue_checks.unwrap_or_default() == IssueChecksRule::Run,
+            own_checks: BTreeMap::new(),
             signer,
             provided,
             worlds: sources.worlds(),

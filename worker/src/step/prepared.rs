@@ -74,7 +74,8 @@ impl Lane {
         if changed {
             self.refuse_hidden(&step.base, &tree)?;
             work.changed_paths = self.tree.changed_since(&step.base.commit, &tree.tree)?;
-            if let Err(failure) = self.refuse_protected(work, &step.base) {
+            let own = step.attempt.batch.own_check(&step.attempt.claim().issue_id);
+            if let Err(failure) = self.refuse_protected(work, &step.base, own) {
                 return Err(self.refused(&mut step.attempt.log, failure));
             }
         }
@@ -185,12 +186,20 @@ impl Lane {
         }
     }
 
-    /// Refuses work that changed protected files.
-    fn refuse_protected(&self, work: &mut WorkDone, base: &Base) -> Result<(), Box<StepFailure>> {
+    /// Refuses work that changed protected files, or files that the verification
+    /// or the issue's own names.
+    fn refuse_protected(
+        &self,
+        work: &mut WorkDone,
+        base: &Base,
+        own_check: Option<&str>,
+    ) -> Result<(), Box<StepFailure>> {
         let settings = &self.batch.settings;
         let exists = |path: &str| self.tree.holds(&base.commit, path);
         let paths = &work.changed_paths;
-        let judged = self.protect().judge(paths, &self.verify_command(), exists);
+        let verify = self.verify_command();
+        let verify = [verify.as_str(), own_check.unwrap_or_default()].join("\n");
+        let judged = self.protect().judge(paths, &verify, exists);
         let refusal = judged.refusal();
         work.sensitive = judged.sensitive;
         let Some(said) = refusal else {

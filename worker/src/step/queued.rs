@@ -25,7 +25,8 @@ pub(super) struct QueuedWork<'a> {
     pub(super) verified: Option<TreeState>,
     /// The tree that it would land as, where other work is verified with it.
     pub(super) rides: Option<TreeState>,
-    /// Whether it is verified by itself: what it was verified with did not land.
+    /// Whether it is verified by itself: its issue has a verification of its own,
+    /// or what it was verified with did not land.
     is_alone: bool,
     /// The failure that may be charged.
     failed: Option<FailedRun>,
@@ -72,7 +73,7 @@ impl<'a> QueuedWork<'a> {
                 .join_landing(priority, &attempt.claim().issue_id),
             verified,
             rides: None,
-            is_alone: false,
+            is_alone: attempt.batch.own_check(&attempt.claim().issue_id).is_some(),
             failed: None,
             before: Rounds::default(),
             after: Rounds::default(),
@@ -256,7 +257,7 @@ impl Lane {
         };
         let verification = VerificationTask {
             phase,
-            command: &self.verify_command(),
+            command: &self.verification_of(&attempt.claim().issue_id),
             commit: &commit,
         };
         self.verify_queued(attempt, owner, queued, &verification)

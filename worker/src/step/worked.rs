@@ -120,7 +120,7 @@ impl Lane {
 
     /// Verifies the work by itself.
     fn verify_alone(&mut self, step: &mut Worked<'_>) -> Result<TreeState, StageError> {
-        let command = self.verify_command();
+        let command = self.verification_of(&step.attempt.claim().issue_id);
         let verification = VerificationTask {
             phase: Phase::Verify(0),
             command: &command,

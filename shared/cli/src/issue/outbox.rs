@@ -41,6 +41,7 @@ pub(super) fn request(
     let NewFields {
         id,
         description,
+        verification,
         acceptance_criteria,
         notes,
         priority,
@@ -51,6 +52,7 @@ pub(super) fn request(
     } = fields;
     for (flag, given) in [
         ("--id", id.is_some()),
+        ("--verification", !verification.is_empty()),
         ("--acceptance-criteria", !acceptance_criteria.is_empty()),
         ("--notes", !notes.is_empty()),
         ("--assignee", !assignee.is_empty()),

@@ -38,6 +38,9 @@ pub(super) struct NewFields {
     /// Set what is to be done
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) description: String,
+    /// Set the command that verifies it, beside the batch's own
+    #[arg(long, default_value = "", value_name = "COMMAND")]
+    pub(super) verification: String,
     /// Set when it counts as done
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) acceptance_criteria: String,
@@ -75,6 +78,7 @@ impl NewFields {
             id: self.id,
             title,
             description: self.description,
+            verification: self.verification,
             acceptance_criteria: self.acceptance_criteria,
             notes: self.notes,
             status,
@@ -230,6 +234,9 @@ pub(super) struct UpdateArgs {
     /// Set what is to be done
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
+    /// Set the command that verifies it; an empty text clears it
+    #[arg(long, value_name = "COMMAND")]
+    verification: Option<String>,
     /// Replace the notes
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
@@ -271,6 +278,7 @@ impl UpdateArgs {
         let edit = IssueEdit {
             title: self.title,
             description: self.description,
+            verification: self.verification,
             notes,
             status: self.status.clone(),
             priority: self.priority,

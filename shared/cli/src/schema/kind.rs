@@ -38,6 +38,7 @@ use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::event::{ProgressEvent, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
+use premath_kernel::record::own_checks::{OwnCheckRecords, OwnChecksWitness};
 use premath_kernel::record::sandbox_profile::SandboxProfile;
 use premath_kernel::record::session::Session;
 use premath_kernel::record::trajectory::{Projection, StepRow, Throughput};
@@ -109,6 +110,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
         read::<InstructionPolicy>,
     ),
     kind(
+        "issue-checks",
+        ".premath/issues.jsonl.checks: verifications that operators wrote into issues",
+        read::<OwnCheckRecords>,
+    ),
+    kind(
         "outbox-request",
         "A line of $PREMATH_OUTBOX: an issue to file with the step",
         read::<OutboxRequest>,
@@ -142,6 +148,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "witness-shared",
         "artifacts/ciwitness/<step>.shared.json of work that was verified with other work",
         written::<SharedWitness>,
+    ),
+    kind(
+        "witness-checks",
+        "artifacts/ciwitness/<row>.checks.json: the verifications of issues that a batch may run",
+        written::<OwnChecksWitness<'_>>,
     ),
     kind(
         "witness-turn",

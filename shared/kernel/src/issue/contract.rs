@@ -58,7 +58,8 @@ pub fn has_verification_command(text: &str) -> bool {
     })
 }
 
-fn is_command(text: &str) -> bool {
+/// Returns whether a text begins like a command.
+pub(super) fn is_command(text: &str) -> bool {
     let text = text.trim().to_ascii_lowercase();
     let is_own = text.starts_with("./") && text.len() > 2;
     is_own

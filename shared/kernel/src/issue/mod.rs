@@ -7,6 +7,7 @@ pub mod graph;
 pub mod handoff;
 pub mod lease;
 pub mod outbox;
+pub mod own_check;
 mod row;
 
 pub use row::{

@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod boundary;
 pub mod event;
 pub mod feature;
+pub mod own_checks;
 pub mod recorded_turn;
 pub mod sandbox_profile;
 pub mod session;

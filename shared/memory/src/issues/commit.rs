@@ -3,6 +3,7 @@
 
 use super::IssueMemory;
 use super::change::{ChangeOutcome, PendingChange};
+use super::own_checks;
 use crate::clock;
 use crate::error::{ChangeError, StoreError};
 use crate::journal::Tail;
@@ -127,10 +128,12 @@ impl IssueMemory {
             state.check_seal(clock::now().wall);
             let mut sum = state.seal.sum();
             let mut lines = Vec::new();
+            let mut notes = Vec::new();
             let outcomes: Vec<_> = changes
                 .iter()
                 .map(|change| {
                     let (rows, outcome) = change.decide(&mut state, &seen)?;
+                    notes.extend(change.check_note(&rows, seen.moment.wall));
                     for row in rows {
                         write_line(&mut lines, &row);
                         sum.replace(state.get(&row.issue.id), &row);
@@ -145,8 +148,10 @@ impl IssueMemory {
                 }
                 return outcomes;
             }
+            let noted = own_checks::note(&self.path, notes);
             state.seal.begin(sum);
-            if let Err(error) = state.journal.append(&lines) {
+            let appended = noted.and_then(|()| state.journal.append(&lines));
+            if let Err(error) = appended {
                 // The rows that were put are not in the file: read it again.
                 return all_failed(changes.len(), error);
             }

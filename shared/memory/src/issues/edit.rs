@@ -1,7 +1,9 @@
 //! Changes of issue memory beside the gate, signed with what they rest on: a
 //! person's decision, or an instruction that claims them.
 
-use super::change::{ChangeOutcome, Decided, changed, edited, find, name_right, rights_used};
+use super::change::{
+    ChangeOutcome, Decided, changed, edited, find, name_right, rights_used, unreadable,
+};
 use super::dependency::{DependencyEdit, edges, refuse_new_cycle};
 use super::new_issue::{NewIssue, add};
 use super::state::State;
@@ -11,10 +13,11 @@ use premath_kernel::authority::claim::ChangeMorphism;
 use premath_kernel::authority::{InstructedChange, InstructedRecord, OperatorOverride};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
+use premath_kernel::issue::own_check::METADATA_FIELD;
 use premath_kernel::issue::{RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::turn::{Block, Close, GatedChange, MutationKind};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 /// Fields of an issue to set; `None` leaves one as it is, an
 /// empty text clears it.
@@ -24,6 +27,8 @@ pub struct IssueEdit {
     pub title: Option<String>,
     /// What is to be done.
     pub description: Option<String>,
+    /// The command that verifies it, in the metadata.
+    pub verification: Option<String>,
     /// Notes.
     pub notes: Option<String>,
     /// The status.
@@ -334,6 +339,9 @@ fn update(
     text("notes", &edit.notes);
     text("assignee", &edit.assignee);
     text("owner", &edit.owner);
+    if let Some(command) = &edit.verification {
+        set_verification(change, row, command)?;
+    }
     if let Some(priority) = edit.priority {
         change.set("priority", priority);
     }
@@ -350,5 +358,28 @@ fn update(
         }
     }
     change.touch(now);
+    Ok(())
+}
+
+/// Sets the command that verifies an issue, or clears it; what else is in the
+/// metadata stays.
+fn set_verification(
+    change: &mut RowChange,
+    row: &IssueRow,
+    command: &str,
+) -> Result<(), ChangeError> {
+    let mut metadata = match row.field("metadata") {
+        Ok(None | Some(Value::Null)) => Map::new(),
+        Ok(Some(Value::Object(fields))) => fields,
+        _ => return Err(unreadable(row, "metadata")),
+    };
+    match command.trim() {
+        "" => drop(metadata.remove(METADATA_FIELD)),
+        command => drop(metadata.insert(METADATA_FIELD.to_owned(), command.into())),
+    }
+    match metadata.is_empty() {
+        true => drop(change.remove("metadata")),
+        false => drop(change.set("metadata", Value::Object(metadata))),
+    }
     Ok(())
 }

@@ -16,6 +16,7 @@ mod edit;
 mod foreign;
 mod leases;
 mod new_issue;
+mod own_checks;
 mod seal;
 mod state;
 
@@ -23,6 +24,7 @@ pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
 pub use edit::{IssueChange, IssueEdit};
 pub use new_issue::NewIssue;
+pub use own_checks::OwnChecks;
 pub use seal::{ForeignKind, ForeignRow, ForeignSelection, OutsideChange};
 pub use state::MemoryView;
 pub(crate) use state::read_row;

@@ -7,6 +7,7 @@ use crate::error::ChangeError;
 use crate::row::IssueRow;
 use premath_kernel::issue::dispatch::FOLLOW_UP_LABEL;
 use premath_kernel::issue::lease::Observation;
+use premath_kernel::issue::own_check::METADATA_FIELD;
 use premath_kernel::issue::{Issue, RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::policy::escalation::{EscalationReport, follow_up};
@@ -21,6 +22,8 @@ pub struct NewIssue {
     pub title: String,
     /// What is to be done.
     pub description: String,
+    /// The command that verifies it, in the metadata.
+    pub verification: String,
     /// When it counts as done.
     pub acceptance_criteria: String,
     /// Notes.
@@ -148,6 +151,10 @@ fn row_of(
     row.insert("ephemeral".into(), false.into());
     if !new.labels.is_empty() {
         row.insert("labels".into(), json!(new.labels));
+    }
+    let verification = new.verification.trim();
+    if !verification.is_empty() {
+        row.insert("metadata".into(), json!({ METADATA_FIELD: verification }));
     }
     if let Some((parent, by)) = discovered_from {
         row.insert(

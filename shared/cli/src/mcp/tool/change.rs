@@ -71,6 +71,7 @@ pub(super) fn update(
     let edit = IssueEdit {
         title: input.title,
         description: input.description,
+        verification: None,
         notes: input.notes,
         status: input.status,
         priority: input.priority,
@@ -146,6 +147,7 @@ pub(super) fn discover(
         id: input.id,
         title: input.title,
         description: input.description.unwrap_or_default(),
+        verification: String::new(),
         acceptance_criteria: input.acceptance_criteria.unwrap_or_default(),
         notes: input.notes.unwrap_or_default(),
         status: None,

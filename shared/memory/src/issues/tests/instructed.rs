@@ -157,3 +157,62 @@ fn an_instruction_alone_closes_or_blocks_no_issue() {
         memory.instruct(right, update, LeaseKey::default()).unwrap();
     }
 }
+
+/// An instruction's change has the authority of the batch, and not of a person
+/// who wrote the text.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests: it plays the premath command"
+)]
+fn a_verification_that_an_instruction_wrote_is_not_an_operators() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    let update = |id: &str, description: &str| IssueChange::Update {
+        id: id.to_owned(),
+        edit: IssueEdit {
+            description: Some(description.to_owned()),
+            ..IssueEdit::default()
+        },
+    };
+    let right = || {
+        surface()
+            .authorise(ChangeMorphism::IssueUpdate, "test")
+            .unwrap()
+    };
+    let instruct = |id, description| {
+        let change = update(id, description);
+        memory
+            .instruct(right(), change, LeaseKey::default())
+            .unwrap();
+    };
+    instruct("x-0000", "Verification: `true`");
+    let found = memory.own_checks().unwrap();
+    assert!(found.written.is_empty());
+    assert_eq!(found.unknown, ["x-0000"]);
+    // The operator writes one, and an instruction takes it out of the row.
+    let operator = || OperatorOverride::new("ann", Some("test".to_owned()));
+    memory
+        .operate(operator(), update("x-0000", "Verification: `sh check.sh`"))
+        .unwrap();
+    assert!(memory.own_checks().unwrap().unknown.is_empty());
+    instruct("x-0000", "Nothing to verify");
+    let found = memory.own_checks().unwrap();
+    let written = &found.written["x-0000"];
+    assert_eq!(
+        (&*written.command, &*written.operator),
+        ("sh check.sh", "ann")
+    );
+    assert_eq!(found.unknown, ["x-0000"]);
+    // Another field of the operator's leaves the text to who wrote it.
+    instruct("x-0001", "Verification: `true`");
+    let edit = IssueEdit {
+        priority: Some(1),
+        ..IssueEdit::default()
+    };
+    let id = "x-0001".to_owned();
+    memory
+        .operate(operator(), IssueChange::Update { id, edit })
+        .unwrap();
+    assert_eq!(memory.own_checks().unwrap().written.len(), 1);
+}
