@@ -33,6 +33,7 @@ mod input;
 pub mod join_check;
 pub mod mutation;
 pub mod normal;
+mod pattern;
 pub mod word;
 
 pub use chain::{CallSpec, JoinClosed, Refused, ToolRequests, ToolResults, ToolUse};
@@ -55,7 +56,8 @@ pub use mutation::{
     MutationReady, MutationWitness, RemoveEdge, ReplaceEdge,
 };
 pub use normal::{Digests, Normalized, normalize};
-pub use word::{ActionMode, Disposition, ExecutionPattern, ResultStatus};
+pub use pattern::ExecutionPattern;
+pub use word::{ActionMode, Disposition, ResultStatus};
 
 #[cfg(test)]
 pub(crate) mod tests;

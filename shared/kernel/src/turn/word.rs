@@ -133,34 +133,6 @@ words! {
 }
 
 words! {
-    /// How the turn is arranged (`TOOL-CALLING-HARNESS-TYPESTATE 4.1`).
-    #[derive(Default)]
-    ExecutionPattern admits
-        "single, chain, route, parallel, orchestrator_workers, evaluator_optimizer" {
-        /// One call of the model.
-        #[default]
-        Single = "single",
-        /// Calls one after another.
-        Chain = "chain",
-        /// One call that picks the next.
-        Route = "route",
-        /// Branches side by side.
-        Parallel = "parallel",
-        /// An orchestrator that hands work to workers.
-        OrchestratorWorkers = "orchestrator_workers",
-        /// One that does and one that judges, in a loop.
-        EvaluatorOptimizer = "evaluator_optimizer",
-    }
-}
-
-impl ExecutionPattern {
-    /// Returns whether the pattern splits the turn up (`HARNESS-TYPESTATE 5`).
-    pub(crate) const fn decomposes(self) -> bool {
-        matches!(self, Self::Parallel | Self::OrchestratorWorkers)
-    }
-}
-
-words! {
     /// How a tool call ended.
     ResultStatus admits "ok, error" {
         /// It did what it should.

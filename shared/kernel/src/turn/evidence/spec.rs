@@ -2,9 +2,9 @@
 //! `TOOL-CALLING-HARNESS-TYPESTATE 4.1`).
 
 use super::super::block::block;
+use super::super::pattern::ExecutionPattern;
 use super::super::word::{
-    ActionMode, ExecutionPattern, ObservabilityMode, OrchestrationRole, PreContextFilter, RiskTier,
-    ToolChoice,
+    ActionMode, ObservabilityMode, OrchestrationRole, PreContextFilter, RiskTier, ToolChoice,
 };
 use super::policy::{
     BoundaryPolicy, ParallelPolicy, Policy, ProtocolStatePolicy, StopPolicy, ToolPolicy,

@@ -5,7 +5,7 @@ use super::breach::{Breach, Breaches, each, none, quoted, when};
 use super::{Case, Rule, rule};
 use crate::turn::constraints::DecompositionConstraints;
 use crate::turn::constraints::text;
-use crate::turn::word::ExecutionPattern;
+use crate::turn::pattern::ExecutionPattern;
 
 pub(super) const RULES: &[Rule] = &[
     rule!(
@@ -50,6 +50,13 @@ pub(super) const RULES: &[Rule] = &[
         decomposition_unconstrained,
         "a turn of pattern parallel or orchestrator_workers has decompositionConstraints"
     ),
+    rule!(
+        CoordinationDecompositionPolicyViolation,
+        Mutation,
+        [8],
+        pattern_is_not_listed,
+        "a pattern that the contract does not list is decompositionConstraints.expectedExecutionPattern"
+    ),
 ];
 
 fn decomposition_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
@@ -60,7 +67,7 @@ fn decomposition_refused<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn pattern_is_another<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let pattern = case.turn.call_spec.execution_pattern;
+    let pattern = &case.turn.call_spec.execution_pattern;
     let expected = block(case).and_then(|block| text(&block.expected_execution_pattern));
     let other = expected.filter(|expected| !expected.eq_ignore_ascii_case(pattern.as_str()));
     each(other.into_iter().map(move |expected| {
@@ -89,7 +96,7 @@ fn fans_out_too_far<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn trigger_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let pattern = case.turn.call_spec.execution_pattern;
+    let pattern = &case.turn.call_spec.execution_pattern;
     let workflow = matches!(
         pattern,
         ExecutionPattern::Single | ExecutionPattern::Chain | ExecutionPattern::Route
@@ -115,11 +122,21 @@ fn trigger_missing<'a>(case: &Case<'a>) -> Breaches<'a> {
 }
 
 fn decomposition_unconstrained<'a>(case: &Case<'a>) -> Breaches<'a> {
-    let pattern = case.turn.call_spec.execution_pattern;
+    let pattern = &case.turn.call_spec.execution_pattern;
     when(
         pattern.decomposes() && block(case).is_none(),
         "decompositionConstraints",
         move || format!("nothing, and the pattern is `{}`", pattern.as_str()),
+    )
+}
+
+fn pattern_is_not_listed<'a>(case: &Case<'a>) -> Breaches<'a> {
+    let pattern = &case.turn.call_spec.execution_pattern;
+    let expected = block(case).and_then(|block| text(&block.expected_execution_pattern));
+    when(
+        !pattern.is_listed() && expected.is_none(),
+        "callSpec.executionPattern",
+        move || format!("`{}`, which no policy expects", pattern.as_str()),
     )
 }
 

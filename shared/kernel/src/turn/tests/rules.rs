@@ -311,6 +311,17 @@ fn decomposition_follows_its_constraints() {
             set(v, "/decompositionConstraints", json!({"admissible": true}));
         });
     }
+    let mut input = closed();
+    set(
+        &mut input,
+        "/evidence/callSpec/executionPattern",
+        json!("swarm"),
+    );
+    judge("a pattern of its own", input.clone(), |_| {}, &[], class);
+    accepted("a pattern of its own", input, |v| {
+        let expected = json!({"expectedExecutionPattern": "Swarm"});
+        set(v, "/decompositionConstraints", expected);
+    });
     for pattern in ["chain", "route", "evaluator_optimizer"] {
         let mut input = closed();
         set(
