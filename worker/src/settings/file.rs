@@ -332,7 +332,8 @@ fn worlds_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::keys::{OnNoChange, Table};
+    use crate::settings::keys::Table;
+    use crate::settings::rules::OnNoChange;
     use std::time::Duration;
 
     fn error(text: &str) -> String {

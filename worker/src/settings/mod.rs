@@ -20,6 +20,7 @@ mod program;
 mod protect;
 mod resolve;
 mod resources;
+mod rules;
 mod sandbox;
 mod signing;
 mod template;

@@ -2,8 +2,8 @@
 
 use super::authority::AuthoritySources;
 use super::file::{named_file, wrong};
-use super::keys::{IssueChecksRule, OnFailure, OnNoChange};
 use super::landing::landing_of;
+use super::rules::{IssueChecksRule, OnFailure, OnNoChange};
 use super::values::flag_word;
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,

@@ -2,8 +2,9 @@
 
 use super::SettingsError;
 use super::file::{ConfigError, wrong};
-use super::keys::{StartupRule, VerifyKeys};
+use super::keys::VerifyKeys;
 use super::program::Places;
+use super::rules::StartupRule;
 use super::values::{Natural, flag_word};
 use premath_kernel::policy::landing::{DEFAULT_FLAKY_RERUNS, FLAKY_RERUNS_MAX};
 use premath_memory::untrusted::UntrustedFolder;
