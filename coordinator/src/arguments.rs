@@ -22,8 +22,9 @@ pub struct Arguments {
     pub flags: LoopFlags,
     /// Use this worktree as a lane (repeatable)
     ///
+    /// `--worktree-root` is the name of the same flag of `harness-worker`.
     /// [default: $PREMATH_WORKTREES, comma-separated]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, visible_alias = "worktree-root", value_name = "DIR")]
     pub worktree: Vec<PathBuf>,
     /// Create N lanes
     ///

@@ -55,7 +55,7 @@ complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l stop-at -d 'Drain the batch at this time: local, as 07:00, or RFC 3339' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l max-duration -d 'Drain the batch after this duration, for example 9h' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l config -d 'Set the configuration file [default: harness.toml, if it exists]' -r -F
-complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l worktree -d 'Use this worktree as a lane (repeatable)' -r -F
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l worktree -l worktree-root -d 'Use this worktree as a lane (repeatable)' -r -F
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l lanes -d 'Create N lanes' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l rounds -d 'Limit the dispatches per lane' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l worker-prefix -d 'Set the prefix of worker ids [default: worker]' -r

@@ -181,6 +181,21 @@ pub(crate) struct ReplacedEdge {
     created_by: String,
 }
 
+impl ReplacedEdge {
+    /// Makes the answer of an edge between two issues, from one type to another.
+    pub(crate) fn new(ends: [&str; 2], types: [&str; 2], by: Option<&str>) -> Self {
+        let [issue_id, depends_on_id] = ends.map(str::to_owned);
+        let [from_type, to_type] = types.map(str::to_owned);
+        Self {
+            issue_id,
+            depends_on_id,
+            from_type,
+            to_type,
+            created_by: by.unwrap_or_default().to_owned(),
+        }
+    }
+}
+
 /// The answer of `premath dep diagnostics`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -289,13 +304,8 @@ impl RemoveArgs {
 impl ReplaceArgs {
     fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let Ends { issue, depends_on } = &self.ends;
-        let edge = ReplacedEdge {
-            issue_id: issue.clone(),
-            depends_on_id: depends_on.clone(),
-            from_type: self.from_type.clone(),
-            to_type: self.to_type.clone(),
-            created_by: self.created_by.clone().unwrap_or_default(),
-        };
+        let types = [&*self.from_type, &*self.to_type];
+        let edge = ReplacedEdge::new([issue, depends_on], types, self.created_by.as_deref());
         let text = format!(
             "replaced {issue} -> {depends_on} ({} -> {})",
             self.from_type, self.to_type

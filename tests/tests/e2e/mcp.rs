@@ -68,20 +68,9 @@ fn answers_to_client(scratch: &Scratch, python: &Path, calls: &[Value]) -> Value
         .json()
 }
 
-#[test]
-#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
-fn a_public_client_drives_every_tool() {
-    let Some(python) = python() else {
-        return skipped(
-            "the public MCP client",
-            "target/ci-tools/mcp has no Python with the package `mcp`",
-        );
-    };
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
-    with_instruction(&scratch);
-    let turn = turn_of_a_batch(&scratch);
-    let lease = json!({"id": "b", "assignee": "me", "leaseId": "lease1_b_me", "generation": 1});
-    let accepted = [
+/// A call of every tool that is accepted, in an order in which each can be.
+fn calls(lease: &Value, turn: &Value) -> Vec<(&'static str, Value)> {
+    vec![
         ("issue_ready", json!({})),
         ("issue_list", json!({"status": "open"})),
         ("issue_blocked", json!({})),
@@ -95,7 +84,26 @@ fn a_public_client_drives_every_tool() {
         ("harness_session_read", json!({})),
         ("harness_trajectory_query", json!({"mode": "latest"})),
         ("join_check", turn["input"].clone()),
-    ];
+        ("issue_add", json!({"title": "Another"})),
+        ("issue_check", json!({})),
+        ("instruction_check", json!({})),
+    ]
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
+fn a_public_client_drives_every_tool() {
+    let Some(python) = python() else {
+        return skipped(
+            "the public MCP client",
+            "target/ci-tools/mcp has no Python with the package `mcp`",
+        );
+    };
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    with_instruction(&scratch);
+    let turn = turn_of_a_batch(&scratch);
+    let lease = json!({"id": "b", "assignee": "me", "leaseId": "lease1_b_me", "generation": 1});
+    let accepted = calls(&lease, &turn);
     let refused = [
         ("issue_lease_release", lease, "lease_missing"),
         (

@@ -64,7 +64,7 @@ fn a_batch_runs_by_the_path_that_the_seeds_name() {
     run(&["worker", "--worktree-root", lane]).exits(0);
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.issue("b")["status"], "open");
-    run(&["coordinator", "--worktree", lane]).exits(0);
+    run(&["coordinator", "--worktree-root", lane]).exits(0);
     assert_eq!(scratch.issue("b")["status"], "closed");
     run(&["nobody"]).exits(2).says("worker|coordinator");
 }

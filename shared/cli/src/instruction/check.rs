@@ -46,9 +46,15 @@ struct Fault {
     detail: String,
 }
 
-/// An instruction for a batch is held to what a batch does; any other to the
-/// policy alone.
+/// Checks an instruction; one that is not accepted is refused.
 pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliError> {
+    let (answer, refused) = checked(path, active)?;
+    Ok(answer.refused(refused))
+}
+
+/// Checks an instruction; returns whether it is refused. One for a batch is held
+/// to what a batch does; any other to the policy alone.
+pub(crate) fn checked(path: &Path, active: &ActivePolicy) -> Result<(Answer, bool), CliError> {
     let instruction = read(path)?;
     let envelope = instruction.envelope();
     let kind = envelope.instruction_type.as_deref();
@@ -87,7 +93,7 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
         covers_nothing: idle,
     };
     let text = text_of(&document, active);
-    Ok(Answer::new(document, text).refused(refused))
+    Ok((Answer::new(document, text), refused))
 }
 
 fn text_of(answer: &InstructionCheckAnswer, active: &ActivePolicy) -> String {

@@ -5,7 +5,7 @@ mod check;
 mod new;
 mod show;
 
-pub(crate) use check::InstructionCheckAnswer;
+pub(crate) use check::{InstructionCheckAnswer, checked};
 pub(crate) use new::{FIRST_ID, InstructionNewAnswer, first, write};
 pub(crate) use show::InstructionShowAnswer;
 

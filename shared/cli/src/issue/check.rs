@@ -10,7 +10,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::{Diagnosis, Scope};
 use premath_kernel::issue::lease::{self, LeaseState, Observation};
 use premath_kernel::issue::{Status, contract};
-use premath_memory::{IssueRow, clock};
+use premath_memory::{IssueMemory, IssueRow, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -21,26 +21,40 @@ use std::path::Path;
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Warn of notes longer than this many characters
-    #[arg(long, default_value_t = 2000, value_name = "CHARS")]
+    #[arg(long, default_value_t = NOTE_WARN_THRESHOLD, value_name = "CHARS")]
     note_warn_threshold: usize,
 }
+
+/// The default length from which notes are warned of.
+pub(crate) const NOTE_WARN_THRESHOLD: usize = 2000;
 
 impl CheckArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let memory = paths::open(path, false)?;
-        let diagnosis = memory.diagnose(Scope::Active)?;
-        let seen = clock::observe();
-        Ok(memory.view(|view| {
-            let mut errors = errors(&diagnosis);
-            let mut warnings = Vec::new();
-            for row in view.rows() {
-                refuse(row, &mut errors);
-                warn(row, self.note_warn_threshold, &seen, &mut warnings);
-            }
-            let count = view.rows().count();
-            report(count, self.note_warn_threshold, errors, warnings)
-        })?)
+        let (answer, failed) = checked(&memory, self.note_warn_threshold)?;
+        Ok(answer.refused(failed))
     }
+}
+
+/// Checks issue memory; returns whether there are errors.
+pub(crate) fn checked(
+    memory: &IssueMemory,
+    note_warn_threshold: usize,
+) -> Result<(Answer, bool), CliError> {
+    let diagnosis = memory.diagnose(Scope::Active)?;
+    let seen = clock::observe();
+    Ok(memory.view(|view| {
+        let mut errors = errors(&diagnosis);
+        let mut warnings = Vec::new();
+        for row in view.rows() {
+            refuse(row, &mut errors);
+            warn(row, note_warn_threshold, &seen, &mut warnings);
+        }
+        let failed = !errors.is_empty();
+        let count = view.rows().count();
+        let answer = report(count, note_warn_threshold, errors, warnings);
+        (answer, failed)
+    })?)
 }
 
 /// One thing that a check found.
@@ -254,5 +268,5 @@ fn report(
         errors,
         warnings,
     };
-    Answer::new(document, text).refused(failed)
+    Answer::new(document, text)
 }

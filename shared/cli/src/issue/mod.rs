@@ -10,14 +10,14 @@ pub(crate) mod view;
 mod write;
 
 pub(crate) use accept::AcceptAnswer;
-pub(crate) use check::GraphCheckAnswer;
+pub(crate) use check::{GraphCheckAnswer, NOTE_WARN_THRESHOLD, checked};
 pub(crate) use lease::{ClaimAnswer, released, renewed, taken};
 pub(crate) use outbox::queue;
 pub(crate) use query::{
     BlockedAnswer, IssuesAnswer, ListArgs, ShowAnswer, blocked, no_such, ready,
 };
 pub(crate) use write::{
-    CompactAnswer, DiscoverAnswer, IssueAnswer, discovered, titled, updated, words,
+    CompactAnswer, DiscoverAnswer, IssueAnswer, added, discovered, titled, updated, words,
 };
 
 use crate::answer::{Answer, Finished};

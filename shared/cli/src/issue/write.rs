@@ -146,9 +146,8 @@ impl AddArgs {
             .into_issue(self.title, Some(self.status.clone()));
         let memory = paths::open(path, true)?;
         let row = memory.operate(authority, IssueChange::Add(new))?;
-        let answer = Answer::new(IssueAnswer { issue: item(&row) }, line("added", &row));
         Ok(with_status_note(
-            with_aside_note(answer, &memory),
+            with_aside_note(added(&row), &memory),
             Some(&self.status),
         ))
     }
@@ -206,6 +205,11 @@ impl DiscoverArgs {
         let row = memory.operate(authority, edit)?;
         Ok(discovered(&row, &parent))
     }
+}
+
+/// The answer of an issue that was filed.
+pub(crate) fn added(row: &IssueRow) -> Answer {
+    Answer::new(IssueAnswer { issue: item(row) }, line("added", row))
 }
 
 /// The answer of an issue that was found and filed.

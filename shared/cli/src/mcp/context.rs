@@ -66,7 +66,9 @@ impl Context {
         match tool.place {
             ToolFile::None => Ok(arguments),
             ToolFile::Issues => arguments.in_camel_case()?.without_issues_path(&self.issues),
-            ToolFile::Session | ToolFile::Trajectory => arguments.in_camel_case(),
+            ToolFile::Session | ToolFile::Trajectory | ToolFile::Instruction => {
+                arguments.in_camel_case()
+            }
         }
     }
 
@@ -174,6 +176,7 @@ impl ToolFile {
             Self::Issues => Some(("issuesPath", context.issues.clone())),
             Self::Session => Some(("path", context.session.clone())),
             Self::Trajectory => Some(("path", context.trajectory.clone())),
+            Self::Instruction => Some(("path", context.instruction.clone()?)),
             Self::None => None,
         }
     }

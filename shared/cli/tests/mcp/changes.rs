@@ -232,3 +232,50 @@ fn a_status_that_needs_evidence_is_refused_whatever_is_claimed() {
     assert_eq!(before, project.bytes());
     client.accepted("issue_update", json!({"id": "a", "status": "open"}));
 }
+
+#[test]
+fn a_client_gives_no_issue_the_label_by_which_an_operator_lets_it_close() {
+    let project = Project::claiming(&["all"]);
+    let mut client = project.serve(&[]);
+    for (tool, arguments) in [
+        ("issue_add", json!({"title": "t", "labels": ["no-change"]})),
+        (
+            "issue_discover",
+            json!({"parent": "a", "title": "t", "labels": [" no-change "]}),
+        ),
+    ] {
+        let (answer, is_error) = client.call(tool, arguments);
+        assert!(is_error, "{tool}");
+        let said = answer["error"].as_str().unwrap();
+        assert!(said.contains("given by an operator only"), "{tool}: {said}");
+    }
+    let listed = client.accepted("issue_list", json!({}));
+    let items = listed["items"].as_array().unwrap();
+    assert!(items.iter().all(|issue| issue["title"] != "t"));
+}
+
+#[test]
+fn faults_that_a_check_finds_are_data() {
+    let project = Project::claiming(&["issue_add"]);
+    let mut client = project.serve(&[]);
+    let added = client.accepted(
+        "issue_add",
+        json!({"title": "[EPIC] t", "issueType": "task"}),
+    );
+    assert_eq!(added["issue"]["title"], "[EPIC] t");
+    let checked = client.accepted("issue_check", json!({}));
+    assert_eq!(checked["result"], "rejected");
+    let instruction = client.accepted("instruction_check", json!({}));
+    // A batch does more than file issues.
+    assert_eq!(instruction["result"], "rejected");
+    assert_eq!(instruction["covers"], json!(["issue_add"]));
+    let (refused, is_error) = client.call(
+        "dep_replace",
+        json!({"issueId": "c", "dependsOnId": "a", "toType": "related"}),
+    );
+    assert!(is_error);
+    assert_eq!(
+        refused["failureClasses"],
+        json!(["mutation.capability_claim_missing"])
+    );
+}

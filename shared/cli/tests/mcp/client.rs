@@ -213,7 +213,7 @@ pub(crate) fn hello() -> Value {
 }
 
 /// A call of every tool that changes something.
-pub(crate) fn changes() -> [(&'static str, Value); 7] {
+pub(crate) fn changes() -> [(&'static str, Value); 9] {
     [
         ("issue_claim", json!({"id": "a", "assignee": "w"})),
         ("issue_update", json!({"id": "b", "title": "Other"})),
@@ -227,6 +227,11 @@ pub(crate) fn changes() -> [(&'static str, Value); 7] {
             json!({"id": "a", "assignee": "w", "leaseId": "lease1_a_w"}),
         ),
         ("dep_add", json!({"issueId": "b", "dependsOnId": "a"})),
+        (
+            "dep_replace",
+            json!({"issueId": "c", "dependsOnId": "a", "toType": "blocks"}),
+        ),
         ("dep_remove", json!({"issueId": "c", "dependsOnId": "a"})),
+        ("issue_add", json!({"title": "Another", "labels": ["x"]})),
     ]
 }

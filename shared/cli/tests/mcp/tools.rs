@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 
-const READS: [(&str, &[&str]); 7] = [
+const READS: [(&str, &[&str]); 9] = [
     ("issue_ready", &["issue", "ready"]),
     ("issue_list", &["issue", "list"]),
     ("issue_blocked", &["issue", "blocked"]),
     ("dep_diagnostics", &["dep", "diagnostics"]),
     ("harness_session_read", &["harness-session", "read"]),
     ("harness_trajectory_query", &["harness-trajectory", "query"]),
+    ("issue_check", &[]),
     ("issue_lease_projection", &[]),
+    ("instruction_check", &[]),
 ];
 
 /// The schemas of every tool, by name: what it takes, and what it says.
@@ -169,7 +171,7 @@ fn a_tool_that_looks_answers_what_its_command_answers() {
 fn annotations_say_which_tools_change_something() {
     let project = Project::claiming(&["all"]);
     let tools = project.serve(&[]).tools();
-    assert_eq!(tools.len(), 15);
+    assert_eq!(tools.len(), 19);
     let mut changing: Vec<_> = changes().iter().map(|(tool, _)| *tool).collect();
     changing.sort_unstable();
     let mut found: Vec<_> = tools

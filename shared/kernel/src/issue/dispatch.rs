@@ -14,7 +14,7 @@ pub const FOLLOW_UP_LABEL: &str = "harness-follow-up";
 
 /// The label of an issue that its verification alone may close, without a
 /// change. Only an operator gives it: a step's request that has it is refused.
-pub(crate) const NO_CHANGE_LABEL: &str = "no-change";
+pub const NO_CHANGE_LABEL: &str = "no-change";
 
 /// How long a batch waits at most for the retry of an issue that it has not
 /// touched.

@@ -3,12 +3,13 @@
 
 use super::ToolArguments;
 use crate::answer::Answer;
-use crate::dep;
+use crate::dep::{self, ReplacedEdge};
 use crate::error::CliError;
 use crate::issue;
 use crate::issue::view::edge_item;
 use crate::mcp::context::Instructed;
 use premath_kernel::authority::InstructedChange;
+use premath_kernel::issue::dispatch::NO_CHANGE_LABEL;
 use premath_kernel::issue::lease::LeaseKey;
 use premath_memory::{DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue};
 use schemars::JsonSchema;
@@ -90,6 +91,73 @@ pub(super) fn update(
     Ok(issue::updated(&row))
 }
 
+/// The issue to file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct AddInput {
+    /// What it is about, in a line
+    title: String,
+    /// Its id; the next free number by default
+    id: Option<String>,
+    /// What is to be done
+    description: Option<String>,
+    /// When it counts as done
+    acceptance_criteria: Option<String>,
+    /// Notes
+    notes: Option<String>,
+    /// Its status; `open` by default
+    status: Option<String>,
+    /// Smaller is sooner; 2 by default
+    priority: Option<i64>,
+    /// Its type, any word; `task` by default
+    issue_type: Option<String>,
+    /// Its labels
+    labels: Option<Vec<String>>,
+    /// Who it is assigned to
+    assignee: Option<String>,
+    /// The owner
+    owner: Option<String>,
+}
+
+pub(super) fn add(
+    memory: &IssueMemory,
+    authority: InstructedChange,
+    arguments: ToolArguments,
+) -> Result<Answer, CliError> {
+    let tool = arguments.tool();
+    let input: AddInput = arguments.read()?;
+    issue::titled(&input.title)?;
+    let new = NewIssue {
+        id: input.id,
+        title: input.title,
+        description: input.description.unwrap_or_default(),
+        verification: String::new(),
+        acceptance_criteria: input.acceptance_criteria.unwrap_or_default(),
+        notes: input.notes.unwrap_or_default(),
+        status: input.status,
+        priority: input.priority,
+        issue_type: input.issue_type,
+        assignee: input.assignee.unwrap_or_default(),
+        owner: input.owner.unwrap_or_default(),
+        labels: labels(tool, input.labels)?,
+    };
+    let row = memory.instruct(authority, IssueChange::Add(new), LeaseKey::default())?;
+    Ok(issue::added(&row))
+}
+
+/// Returns labels without empty words; a label that only an operator gives is
+/// refused.
+fn labels(tool: &'static str, given: Option<Vec<String>>) -> Result<Vec<String>, CliError> {
+    let labels = issue::words(given.unwrap_or_default());
+    match labels.iter().any(|label| label == NO_CHANGE_LABEL) {
+        false => Ok(labels),
+        true => Err(CliError::Arguments {
+            tool,
+            detail: format!("the label `{NO_CHANGE_LABEL}` is given by an operator only"),
+        }),
+    }
+}
+
 /// The issue that was found.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -141,6 +209,7 @@ pub(super) fn discover(
     authority: InstructedChange,
     arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
+    let tool = arguments.tool();
     let input: DiscoverInput = arguments.read()?;
     issue::titled(&input.title)?;
     let new = NewIssue {
@@ -155,7 +224,7 @@ pub(super) fn discover(
         issue_type: input.issue_type,
         assignee: input.assignee.unwrap_or_default(),
         owner: input.owner.unwrap_or_default(),
-        labels: issue::words(input.labels.unwrap_or_default()),
+        labels: labels(tool, input.labels)?,
     };
     let parent = input.parent;
     let change = IssueChange::Discover {
@@ -253,5 +322,60 @@ pub(super) fn remove_edge(
     };
     let row = instructed.make(change, key(input.lease), input.turn.as_deref())?;
     let edge = edge_item(&input.issue_id, &input.depends_on_id, &kind, None);
+    Ok(dep::changed(&row, edge, ""))
+}
+
+/// The edge whose type is to be replaced.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ReplaceEdgeInput {
+    /// The issue that has the edge
+    issue_id: String,
+    /// The issue that it depends on
+    depends_on_id: String,
+    /// The type that the dependency has; `blocks` by default
+    from_type: Option<String>,
+    /// The new type of the dependency
+    #[schemars(extend("enum" = dep::KINDS))]
+    to_type: String,
+    /// Who replaces it
+    created_by: Option<String>,
+    /// The lease that the caller holds, where the issue is under one
+    lease: Option<LeaseInput>,
+    /// The turn that admits it: the reference of its witness (`ciwitness://…`), as the
+    /// step's row names it
+    turn: Option<String>,
+}
+
+pub(super) fn replace_edge(
+    instructed: Instructed<'_>,
+    arguments: ToolArguments,
+) -> Result<Answer, CliError> {
+    let tool = arguments.tool();
+    let input: ReplaceEdgeInput = arguments.read()?;
+    let to = input.to_type;
+    if !dep::KINDS.contains(&&*to) {
+        return Err(CliError::Arguments {
+            tool,
+            detail: format!(
+                "invalid `toType` `{to}`: expected one of {}",
+                dep::KINDS.join(", ")
+            ),
+        });
+    }
+    let from = input.from_type.unwrap_or_else(|| "blocks".to_owned());
+    let by = input.created_by;
+    let ends = [&*input.issue_id, &*input.depends_on_id];
+    let edge = ReplacedEdge::new(ends, [&from, &to], by.as_deref());
+    let change = IssueChange::Dependency {
+        id: input.issue_id.clone(),
+        depends_on: input.depends_on_id.clone(),
+        edit: DependencyEdit::Replace {
+            from,
+            to,
+            created_by: by,
+        },
+    };
+    let row = instructed.make(change, key(input.lease), input.turn.as_deref())?;
     Ok(dep::changed(&row, edge, ""))
 }

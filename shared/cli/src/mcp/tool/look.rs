@@ -4,10 +4,11 @@ use super::super::context::Context;
 use super::ToolArguments;
 use crate::answer::Answer;
 use crate::error::CliError;
-use crate::{dep, issue, join_check, session};
+use crate::{dep, instruction, issue, join_check, session};
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::issue::lease::LeaseProjection;
 use premath_memory::clock;
+use premath_memory::instruction::ActivePolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -62,6 +63,42 @@ pub(super) fn leases(context: &Context, arguments: ToolArguments) -> Result<Answ
         items,
     };
     Ok(Answer::new(answer, ""))
+}
+
+/// The input of the check of the issue store.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct IssueCheckInput {
+    /// Notes longer than this many characters are warned of
+    note_warn_threshold: usize,
+}
+
+impl Default for IssueCheckInput {
+    fn default() -> Self {
+        Self {
+            note_warn_threshold: issue::NOTE_WARN_THRESHOLD,
+        }
+    }
+}
+
+pub(super) fn issue_check(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
+    let input: IssueCheckInput = arguments.read()?;
+    // What is wrong is data: the tool did what it was asked for.
+    let (answer, _) = issue::checked(&*context.memory()?, input.note_warn_threshold)?;
+    Ok(answer)
+}
+
+/// Checks the instruction that the server acts under, and no other file.
+pub(super) fn instruction_check(
+    context: &Context,
+    arguments: ToolArguments,
+) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    let path = context.instruction.as_deref();
+    let path = path.ok_or(CliError::NoInstruction)?;
+    let active = ActivePolicy::find(None, &context.repository)?;
+    let (answer, _) = instruction::checked(path, &active)?;
+    Ok(answer)
 }
 
 /// The input of the graph diagnosis.

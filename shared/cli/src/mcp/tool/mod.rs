@@ -10,12 +10,14 @@ pub(super) use change::DiscoverInput;
 
 use super::context::{Context, Instructed};
 use crate::answer::{Answer, Refusal};
-use crate::dep::{Diagnostics, EdgeAnswer};
+use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::error::CliError;
 use crate::form::{answer, read, read_with_repeats, with_place, written};
+use crate::instruction::InstructionCheckAnswer;
 use crate::issue::view::EdgeItem;
 use crate::issue::{
-    BlockedAnswer, ClaimAnswer, DiscoverAnswer, IssueAnswer, IssuesAnswer, ListArgs,
+    BlockedAnswer, ClaimAnswer, DiscoverAnswer, GraphCheckAnswer, IssueAnswer, IssuesAnswer,
+    ListArgs,
 };
 use crate::join_check::JoinCheckAnswer;
 use crate::session::SessionAnswer;
@@ -57,6 +59,8 @@ pub(super) enum ToolFile {
     Issues,
     Session,
     Trajectory,
+    /// The instruction that the server acts under.
+    Instruction,
     None,
 }
 
@@ -118,6 +122,19 @@ pub(super) const TOOLS: &[Tool] = &[
         perform: Perform::Read(look::blocked),
     },
     Tool {
+        name: "issue_check",
+        action: "issue.check",
+        title: "Check the issue store",
+        about: "List what keeps issues from being ready, and what they do not state. Faults are \
+                data, not an error.",
+        destructive: false,
+        idempotent: true,
+        place: ToolFile::Issues,
+        input: read::<look::IssueCheckInput>,
+        output: |tool| tool.answer::<GraphCheckAnswer>(),
+        perform: Perform::Read(look::issue_check),
+    },
+    Tool {
         name: "issue_claim",
         action: "issue.claim",
         title: "Claim an issue",
@@ -129,6 +146,18 @@ pub(super) const TOOLS: &[Tool] = &[
         input: read::<lease::ClaimInput>,
         output: |tool| tool.answer::<ClaimAnswer<'_>>(),
         perform: Perform::Lease(LeaseOperation::Claim, lease::claim),
+    },
+    Tool {
+        name: "issue_add",
+        action: "issue.add",
+        title: "Add an issue",
+        about: "File an issue that was not discovered from another.",
+        destructive: false,
+        idempotent: false,
+        place: ToolFile::Issues,
+        input: read::<change::AddInput>,
+        output: |tool| tool.answer::<IssueAnswer<'_>>(),
+        perform: Perform::Change(ChangeMorphism::IssueAdd, change::add),
     },
     Tool {
         name: "issue_update",
@@ -219,6 +248,19 @@ pub(super) const TOOLS: &[Tool] = &[
         perform: Perform::Change(ChangeMorphism::DepRemove, change::remove_edge),
     },
     Tool {
+        name: "dep_replace",
+        action: "dep.replace",
+        title: "Change the type of a dependency",
+        about: "Replace the type of a dependency, by a turn that admits it; an edge that closes a \
+                cycle is refused.",
+        destructive: true,
+        idempotent: true,
+        place: ToolFile::Issues,
+        input: read::<change::ReplaceEdgeInput>,
+        output: |tool| tool.answer::<EdgeAnswer<'_, ReplacedEdge>>(),
+        perform: Perform::Change(ChangeMorphism::DepReplace, change::replace_edge),
+    },
+    Tool {
         name: "dep_diagnostics",
         action: "dep.diagnostics",
         title: "Diagnose dependencies",
@@ -253,6 +295,19 @@ pub(super) const TOOLS: &[Tool] = &[
         input: read::<QueryArgs>,
         output: |tool| tool.answer::<Projection<'_>>(),
         perform: Perform::Read(look::trajectory),
+    },
+    Tool {
+        name: "instruction_check",
+        action: "instruction.check",
+        title: "Check the instruction",
+        about: "Check the instruction that the server acts under against the active policy, and \
+                list what it covers. A refused one is data, not an error.",
+        destructive: false,
+        idempotent: true,
+        place: ToolFile::Instruction,
+        input: nothing,
+        output: |tool| tool.answer::<InstructionCheckAnswer>(),
+        perform: Perform::Read(look::instruction_check),
     },
     Tool {
         name: "join_check",
@@ -314,7 +369,9 @@ impl Tool {
     fn answer<T: schemars::JsonSchema>(&self) -> Schema {
         let place = match self.place {
             ToolFile::Issues => "issuesPath",
-            ToolFile::Session | ToolFile::Trajectory | ToolFile::None => "path",
+            ToolFile::Session | ToolFile::Trajectory | ToolFile::Instruction | ToolFile::None => {
+                "path"
+            }
         };
         answer::<T>(&[self.action], place)
     }
@@ -371,7 +428,9 @@ fn refused(place: ToolFile) -> Schema {
     describe(&mut schema, "hint", hint);
     match place {
         ToolFile::Issues => with_place(schema, "issuesPath"),
-        ToolFile::Session | ToolFile::Trajectory => with_place(schema, "path"),
+        ToolFile::Session | ToolFile::Trajectory | ToolFile::Instruction => {
+            with_place(schema, "path")
+        }
         ToolFile::None => schema,
     }
 }

@@ -65,18 +65,18 @@ operations! {
         "op/mcp.issue_discover"         "issue discover"   "issue_discover"         -                     writes IssueDiscover;
     }
     IssueGraph {
-        "op/mcp.issue_add"                "issue add"            -                 - writes IssueAdd;
+        "op/mcp.issue_add"                "issue add"            "issue_add"       - writes IssueAdd;
         "op/mcp.issue_update"             "issue update"         "issue_update"    - writes IssueUpdate;
         "op/mcp.issue_list"               "issue list"           "issue_list"      - reads;
         "op/mcp.issue_ready"              "issue ready"          "issue_ready"     - reads;
         "op/mcp.issue_blocked"            "issue blocked"        "issue_blocked"   - reads;
-        "op/mcp.issue_check"              "issue check"          -                 - reads;
+        "op/mcp.issue_check"              "issue check"          "issue_check"     - reads;
         "op/premath.issue_show"           "issue show"           -                 - reads;
         "op/premath.issue_compact"        "issue compact"        -                 - writes;
         "op/premath.issue_accept_changes" "issue accept-changes" -                 - writes;
         "op/mcp.dep_add"                  "dep add"              "dep_add"         - writes DepAdd;
         "op/mcp.dep_remove"               "dep remove"           "dep_remove"      - writes DepRemove;
-        "op/mcp.dep_replace"              "dep replace"          -                 - writes DepReplace;
+        "op/mcp.dep_replace"              "dep replace"          "dep_replace"     - writes DepReplace;
         "op/mcp.dep_diagnostics"          "dep diagnostics"      "dep_diagnostics" - reads;
     }
     SessionProjection {
@@ -97,9 +97,9 @@ operations! {
         "op/conformance.documents" "conformance documents" -            - writes;
     }
     InstructionExecution {
-        "op/mcp.instruction_check"    "instruction check" - - reads;
-        "op/premath.instruction_new"  "instruction new"   - - writes;
-        "op/premath.instruction_show" "instruction show"  - - reads;
+        "op/mcp.instruction_check"    "instruction check" "instruction_check" - reads;
+        "op/premath.instruction_new"  "instruction new"   -                   - writes;
+        "op/premath.instruction_show" "instruction show"  -                   - reads;
     }
     OperatorSurface {
         "op/premath.retry_decide"    "retry decide"    - - reads;
