@@ -2,9 +2,7 @@
 
 use premath_kernel::json::canonical;
 use premath_memory::roots::LaneState;
-use premath_tests::{
-    Ended, NO_CHANGE, NO_STARTUP, PATIENCE, Run, Scratch, binaries, issue, until,
-};
+use premath_tests::{Ended, NO_CHANGE, NO_STARTUP, PATIENCE, Run, Scratch, binaries, issue, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;

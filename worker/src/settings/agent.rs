@@ -318,6 +318,7 @@ mod tests {
         let table = AgentTable {
             agents: agents.to_vec(),
             adapter: None,
+            hooks: None,
             commands: BTreeMap::from([(Agent::OpenCode, "mine".to_owned())]),
         };
         AgentSelection {

@@ -1,5 +1,5 @@
 //! What a batch's changes rest on, read again: its instruction and the active
-//! instruction policy, the retry policy, the governance package.
+//! instruction policy, the retry policy, the turn policy, the governance package.
 //!
 //! An operator revokes a batch by changing or removing one of these files.
 
@@ -10,6 +10,8 @@ use super::program::Places;
 use super::{Settings, SettingsError, policy};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::retry::RetryPolicy;
+use premath_kernel::policy::turn::TurnPolicy;
 use std::path::{Path, PathBuf};
 
 /// That a batch may change nothing any more, and why.
@@ -36,6 +38,7 @@ pub(crate) struct AuthoritySources {
     /// The instruction's file; none under a person's override.
     pub(super) instruction: Option<PathBuf>,
     pub(super) retry_policy: Option<String>,
+    pub(super) turn_policy: Option<String>,
     pub(super) governance: GovernanceKeys,
 }
 
@@ -50,6 +53,7 @@ impl Settings {
         let sources = &self.authority;
         self.mode_holds(sources.instruction.as_deref(), now)?;
         self.retry_policy_holds()?;
+        self.turn_policy_holds()?;
         let package = governance::profile(&sources.governance, &sources.repository);
         match package {
             Ok(profile) if profile == self.governance => Ok(()),
@@ -90,15 +94,32 @@ impl Settings {
     fn retry_policy_holds(&self) -> Result<(), Revocation> {
         let sources = &self.authority;
         let named = sources.retry_policy.as_deref();
-        let class = match policy::policy_in(&sources.repository, named, &Places::new()) {
-            Ok(active) if active.policy_digest() == self.retry.policy_digest() => return Ok(()),
-            Ok(_) => FailureClass::RetryPolicyDigestMismatch,
-            Err(SettingsError::Policy { source, .. }) => source.class(),
-            Err(_) => FailureClass::RetryPolicyInvalid,
-        };
+        let class =
+            match policy::policy_in::<RetryPolicy>(&sources.repository, named, &Places::new()) {
+                Ok(active) if active.policy_digest() == self.retry.policy_digest() => return Ok(()),
+                Ok(_) => FailureClass::RetryPolicyDigestMismatch,
+                Err(SettingsError::Policy { source, .. }) => source.class(),
+                Err(_) => FailureClass::RetryPolicyInvalid,
+            };
         Err(Revocation::new(
             class,
             "the retry policy is another one than when the batch began",
+        ))
+    }
+
+    fn turn_policy_holds(&self) -> Result<(), Revocation> {
+        let sources = &self.authority;
+        let named = sources.turn_policy.as_deref();
+        let class =
+            match policy::policy_in::<TurnPolicy>(&sources.repository, named, &Places::new()) {
+                Ok(active) if active.policy_digest() == self.turn.policy_digest() => return Ok(()),
+                Ok(_) => FailureClass::TurnPolicyDigestMismatch,
+                Err(SettingsError::TurnPolicy { source, .. }) => source.class(),
+                Err(_) => FailureClass::TurnPolicyInvalid,
+            };
+        Err(Revocation::new(
+            class,
+            "the turn policy is another one than when the batch began",
         ))
     }
 }

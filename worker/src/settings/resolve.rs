@@ -194,6 +194,7 @@ impl<'a> Sources<'a> {
             repository: self.roots.repository.clone(),
             instruction: AuthoritySources::instruction_of(mode, path),
             retry_policy: self.file.batch.retry_policy.clone(),
+            turn_policy: self.file.batch.turn_policy.clone(),
             governance: self.file.governance.clone(),
         }
     }

@@ -120,8 +120,7 @@ pub(super) struct AddInput {
 }
 
 pub(super) fn add(
-    memory: &IssueMemory,
-    authority: InstructedChange,
+    instructed: Instructed<'_>,
     arguments: ToolArguments,
 ) -> Result<Answer, CliError> {
     let tool = arguments.tool();
@@ -141,7 +140,7 @@ pub(super) fn add(
         owner: input.owner.unwrap_or_default(),
         labels: labels(tool, input.labels)?,
     };
-    let row = memory.instruct(authority, IssueChange::Add(new), LeaseKey::default())?;
+    let row = instructed.make(IssueChange::Add(new), LeaseKey::default(), None)?;
     Ok(issue::added(&row))
 }
 
