@@ -52,9 +52,6 @@ impl Run {
         }
         let stream = stream.finish();
         let hooks = reconcile(&stream, &journal);
-        for fault in &hooks {
-            println!("{}: {}", fault.class.as_str(), fault.detail);
-        }
         let of_stream = stream.classes();
         let hooks = hooks.iter().map(|fault| fault.class);
         of_stream
@@ -138,6 +135,7 @@ fn the_denied_call_is_answered_in_the_words_of_the_agent() {
 }
 
 /// The faults that are planted into the events of hooks.
+#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn faults_of_hooks(run: &Run) -> Vec<(&'static str, Run)> {
     let mut faults = Vec::new();
     let mut plant = |name, change: &dyn Fn(&mut Vec<String>)| {
@@ -216,7 +214,6 @@ fn a_fault_in_the_hooks_refuses_the_turn() {
     for agent in Agent::ALL {
         let run = Run::of(*agent);
         for (name, planted) in faults_of_hooks(&run) {
-            println!("{}: {name}", agent.as_str());
             assert!(!planted.classes().is_empty(), "{}: {name}", agent.as_str());
         }
     }

@@ -91,7 +91,6 @@ fn calls(lease: &Value, turn: &Value) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "tests: a table is read as a whole")]
 fn a_public_client_drives_every_tool() {
     let Some(python) = python() else {
         return skipped(

@@ -36,22 +36,14 @@ impl Settings {
         let (root, file) = (&sources.roots.repository, &sources.file);
         let sandbox = Sandbox::resolve(flags, file, root)?;
         let network = Network::resolve(flags, file, sandbox.choice.mode)?;
-        let signer = file.signing.signer(&file.places, root)?;
         let provided = file.verify.provided(&file.places, root)?;
         let work = sources.workforce()?;
         let hooks = sources.hooks()?;
         let hooks_of_agents = hooks::are_on(file.agent.hooks, &work, &sandbox)?;
-        let lease_ttl = sources.lease_ttl()?;
         let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
         let has_startup = verify_base || hooks.startup.is_some();
         let mode = sources.mode(has_startup, &work)?;
         let authority = sources.authority(has_startup, &mode);
-        let transport = sources.transport()?;
-        let retry = policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?;
-        let turn =
-            policy::policy_in::<TurnPolicy>(root, file.batch.turn_policy.as_deref(), &file.places)?;
-        let prompt_template = sources.prompt_template()?;
-        let governance = governance::profile(&file.governance, root)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
         let landing = landing_of(flags, &file.landing)?;
         let setup = sources.setup();
@@ -63,28 +55,28 @@ impl Settings {
             session_path: flags.session_path.clone(),
             ledger_path: flags.feature_ledger_path.clone(),
             protect: sources.protect(&provided, commands),
-            lease_ttl,
+            lease_ttl: sources.lease_ttl()?,
             work,
             hooks,
             witness_prefix: sources.witness_prefix(),
             mode,
             authority,
-            transport,
+            transport: sources.transport()?,
             selection: sources.selection(),
             assignees: sources.assignees(),
             stop_on_failure: sources.stops_on_failure(),
             refuse_no_change: sources.on_no_change()? == OnNoChange::Refuse,
             limits: file.limits.clone(),
-            retry,
+            retry: policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?,
             hooks_of_agents,
-            turn: Arc::new(turn),
+            turn: sources.turn_policy()?,
             backoff: sources.backoff(),
             environment: file.environment.clone(),
-            prompt_template,
+            prompt_template: sources.prompt_template()?,
             landing,
             landing_is_default: flags.landing.is_none() && file.landing.mode.is_none(),
             setup,
-            governance,
+            governance: governance::profile(&file.governance, root)?,
             bounds,
             sandbox,
             resources: file.resources.resolve(total_memory()),
@@ -95,7 +87,7 @@ impl Settings {
             verify_base,
             issue_checks: file.batch.issue_checks.unwrap_or_default() == IssueChecksRule::Run,
             own_checks: BTreeMap::new(),
-            signer,
+            signer: file.signing.signer(&file.places, root)?,
             provided,
             worlds: sources.worlds(),
             roots: sources.roots,
@@ -113,6 +105,12 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
+    fn turn_policy(&self) -> Result<Arc<TurnPolicy>, SettingsError> {
+        let named = self.file.batch.turn_policy.as_deref();
+        let policy = policy::policy_in(&self.roots.repository, named, &self.file.places)?;
+        Ok(Arc::new(policy))
+    }
+
     fn read(flags: &'a LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
         let roots = roots_of(flags)?;
         let mut file = FileSettings::load(flags.config.as_deref(), &roots.repository)?;

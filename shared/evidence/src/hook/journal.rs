@@ -213,23 +213,9 @@ impl HookJournal {
         let verdict = decide(&self.policy, &call.call, &counts);
         let is_denied = verdict.is_denial();
         let is_beside_subagent = self.counts.subagents > 0;
-        if is_denied {
-            self.denials += 1;
-            if self.denied.len() < DENIED_MAX {
-                self.denied.push(DeniedCall {
-                    tool: call.tool.clone(),
-                    rule_id: verdict.rule_id.clone(),
-                });
-            }
-        } else {
-            self.counts.calls += 1;
-            self.counts.open += u64::from(!call.ends_silently);
-            if call.call.class == ToolClass::Subagent {
-                self.counts.subagents += 1;
-                if self.starting.len() < SUBAGENTS_MAX {
-                    self.starting.push_back(counts.depth + 1);
-                }
-            }
+        match is_denied {
+            true => self.count_denial(call, &verdict.rule_id),
+            false => self.count_call(call, counts.depth),
         }
         let place = self.calls.len();
         if let Some(id) = &id {
@@ -251,6 +237,27 @@ impl HookJournal {
         match is_denied {
             true => HookAnswer::Deny(reason),
             false => HookAnswer::Pass,
+        }
+    }
+
+    fn count_denial(&mut self, call: &HookCall, rule_id: &str) {
+        self.denials += 1;
+        if self.denied.len() < DENIED_MAX {
+            self.denied.push(DeniedCall {
+                tool: call.tool.clone(),
+                rule_id: rule_id.to_owned(),
+            });
+        }
+    }
+
+    fn count_call(&mut self, call: &HookCall, depth: u64) {
+        self.counts.calls += 1;
+        self.counts.open += u64::from(!call.ends_silently);
+        if call.call.class == ToolClass::Subagent {
+            self.counts.subagents += 1;
+            if self.starting.len() < SUBAGENTS_MAX {
+                self.starting.push_back(depth + 1);
+            }
         }
     }
 
@@ -365,7 +372,10 @@ fn describe(row: &mut HookRow, event: &HookEvent) {
     if event.kind == HookKind::Before {
         row.tool_class = Some(call.call.class);
         row.command = call.call.command.as_deref().map(|command| {
-            let end = command.floor_char_boundary(COMMAND_SHOWN);
+            let mut end = command.len().min(COMMAND_SHOWN);
+            while !command.is_char_boundary(end) {
+                end -= 1;
+            }
             command[..end].to_owned()
         });
         let paths = call.call.paths.iter().take(16);

@@ -61,7 +61,7 @@ fn is_announced(spec: &HookSpec, call: &CallRecord) -> bool {
     let refused = call
         .failure()
         .is_some_and(|class| spec.refused.contains(&class));
-    !refused && !spec.unannounced.iter().any(|tool| is_exempt(&tool))
+    !refused && !spec.unannounced.iter().any(is_exempt)
 }
 
 /// Returns whether the stream should have a call that was announced.

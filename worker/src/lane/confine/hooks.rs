@@ -1,6 +1,6 @@
 //! The hooks of the agent that a command is.
 
-use super::ConfineError;
+use super::{ConfineError, Confined};
 use crate::hooks::{DoorKind, HookProgram, HookServer, HookSite, wire};
 use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase};
@@ -67,19 +67,41 @@ fn program_seen() -> PathBuf {
 }
 
 impl Lane {
-    /// Returns the agent whose hooks a command is to have.
-    pub(super) fn hooked(
+    /// Starts the hooks of a command, where it is an agent that has them.
+    pub(super) fn hooks_of(
         &self,
         phase: Phase,
         command: &str,
         owner: &CommandOwner<'_>,
-    ) -> Option<Agent> {
-        let agent = owner.agent(phase)?;
-        self.batch.settings.hooked(agent, command).then_some(agent)
+        (scratch, spec): (&Scratch, &mut CommandSpec),
+    ) -> Result<Option<CommandHooks>, ConfineError> {
+        let agent = owner.agent(phase);
+        let agent = agent.filter(|agent| self.batch.settings.hooked(*agent, command));
+        let hooks = agent.map(|agent| self.start_hooks(agent, owner, scratch, spec));
+        hooks.transpose()
+    }
+
+    /// Returns what belongs to a command that is not confined: its hooks.
+    pub(super) fn free(
+        &self,
+        phase: Phase,
+        command: &str,
+        owner: &CommandOwner<'_>,
+        spec: &mut CommandSpec,
+    ) -> Result<Confined, ConfineError> {
+        if owner.agent(phase).is_none() {
+            return Ok(Confined::default());
+        }
+        let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
+        Ok(Confined {
+            hooks: self.hooks_of(phase, command, owner, (&scratch, spec))?,
+            scratch: Some(scratch),
+            ..Confined::default()
+        })
     }
 
     /// Starts the hooks of a command in a private folder, and wires them in.
-    pub(super) fn start_hooks(
+    fn start_hooks(
         &self,
         agent: Agent,
         owner: &CommandOwner<'_>,

@@ -221,21 +221,11 @@ impl Lane {
         spec: &mut CommandSpec,
     ) -> Result<Confined, ConfineError> {
         let confinement = &self.confinement;
-        let hooked = self.hooked(phase, command, owner);
-        let is_free = phase == Phase::Push || confinement.mode == SandboxMode::None;
-        if is_free && hooked.is_none() {
-            return Ok(Confined::default());
+        if phase == Phase::Push || confinement.mode == SandboxMode::None {
+            return self.free(phase, command, owner, spec);
         }
         let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
-        let hooks = hooked.map(|agent| self.start_hooks(agent, owner, &scratch, spec));
-        let hooks = hooks.transpose()?;
-        if is_free {
-            return Ok(Confined {
-                hooks,
-                scratch: Some(scratch),
-                ..Confined::default()
-            });
-        }
+        let hooks = self.hooks_of(phase, command, owner, (&scratch, spec))?;
         let home = PrivateHome::make(scratch.path()).map_err(ConfineError::Scratch)?;
         let mut agent = AgentState::default();
         if phase == Phase::Work {
@@ -275,15 +265,7 @@ impl Lane {
             let hooks = hooks.as_ref().map(CommandHooks::readable);
             self.open_by_landlock(phase, &home, hooks.unwrap_or_default(), spec);
         }
-        for (name, value) in &confinement.host.variables {
-            set(spec, name, value);
-        }
-        for agent in Agent::ALL {
-            for name in agent.spec().confined_variables {
-                set(spec, name, "1");
-            }
-        }
-        spec.env.sort();
+        self.set_variables(spec);
         Ok(Confined {
             reference: Some(confinement.reference.clone()),
             agent,
@@ -293,6 +275,20 @@ impl Lane {
             changes,
             scratch: Some(scratch),
         })
+    }
+
+    /// Sets the variables of the machine, and those by which agents learn that they
+    /// are confined.
+    fn set_variables(&self, spec: &mut CommandSpec) {
+        for (name, value) in &self.confinement.host.variables {
+            set(spec, name, value);
+        }
+        for agent in Agent::ALL {
+            for name in agent.spec().confined_variables {
+                set(spec, name, "1");
+            }
+        }
+        spec.env.sort();
     }
 
     /// Opens what a command may write, where nothing is mounted.

@@ -1,4 +1,4 @@
-//! One event of a hook, whoever the agent is.
+//! One event of a hook of any agent.
 
 use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::policy::turn::{AgentCall, CallPath, ToolClass};
@@ -153,7 +153,7 @@ pub(super) fn call_of(
     };
     let mut call = AgentCall::of(class, &own);
     if class == ToolClass::Shell {
-        call.command = Some(text(input, "command").unwrap_or_default().to_owned());
+        call.command = text(input, "command").map(str::to_owned);
         return call;
     }
     for field in [

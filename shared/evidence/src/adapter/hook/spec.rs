@@ -14,7 +14,7 @@ pub struct HookPlace<'a> {
     pub socket: &'a str,
     /// The folder that the files of the wiring are put into, absolute.
     pub folder: &'a str,
-    /// A name that nobody could have known before.
+    /// A name that is not known before the start.
     pub name: &'a str,
 }
 
@@ -41,7 +41,7 @@ pub struct HookFile {
 /// What is answered to an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HookAnswer {
-    /// Go on.
+    /// The agent continues.
     Pass,
     /// The call must not run, for this reason.
     Deny(String),
@@ -95,7 +95,7 @@ impl HookSpec {
     }
 
     /// Returns what the hook program prints for an answer to an event; nothing
-    /// means to go on.
+    /// means to continue.
     pub(crate) fn print(&self, kind: HookKind, answer: &HookAnswer) -> String {
         match answer {
             HookAnswer::Deny(reason) if kind == HookKind::Before => {

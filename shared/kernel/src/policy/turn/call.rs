@@ -32,7 +32,7 @@ impl AgentCall {
 
     /// Returns the commands of its text; none where the text is not understood.
     pub(super) fn commands(&self) -> Option<Vec<ShellCommand>> {
-        commands_of(self.command.as_deref().unwrap_or_default())
+        commands_of(self.command.as_deref()?)
     }
 }
 
