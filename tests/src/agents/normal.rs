@@ -48,6 +48,8 @@ pub fn normalised(stream: &str, folder: &str, url: &str) -> String {
     text = text.replace(&flat(folder), &flat("/scratch"));
     let address = url.trim_start_matches("http://");
     text = text.replace(address, "127.0.0.1:1");
+    // Codex names its agents by paths that are not of the machine.
+    text = text.replace(r#"task_name\":\"/root/"#, r#"task_name\":\"/agent/"#);
     for name in PATHS {
         text = without_text(&text, name, "/scratch/transcript");
     }

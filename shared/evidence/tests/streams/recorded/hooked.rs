@@ -245,7 +245,7 @@ fn join(recording: &Recording) -> String {
 }
 
 #[test]
-fn a_denied_call_did_not_run_and_the_agent_went_on() {
+fn a_denied_call_did_not_run_and_the_agent_continued() {
     for agent in recorded_agents() {
         let mut recordings = hooked_recordings(agent);
         recordings.retain(|recording| recording.script == "denied");
@@ -254,8 +254,8 @@ fn a_denied_call_did_not_run_and_the_agent_went_on() {
         };
         let calls: Vec<Row> = rows(recording);
         assert_eq!(calls.iter().filter(|row| row.is_denied).count(), 1);
-        let went_on = calls.iter().filter(|row| row.end == "ok").count();
-        assert_eq!(went_on, 2, "{agent:?}");
+        let continued = calls.iter().filter(|row| row.end == "ok").count();
+        assert_eq!(continued, 2, "{agent:?}");
         assert_eq!(recording.exit_code, Some(0));
         // The model saw the reason: another answer came.
         assert_eq!(recording.journal.len() - asides(recording), 3);
