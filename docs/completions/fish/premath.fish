@@ -287,8 +287,12 @@ complete -c premath -n "__fish_premath_using_subcommand instruction; and not __f
 complete -c premath -n "__fish_premath_using_subcommand instruction; and not __fish_seen_subcommand_from new check show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l intent -d 'Set the intent, in your words' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l id -d 'Set the last part of the file name, after the timestamp' -r
-complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-kind -d 'Set the kind of the scope; it is recorded and restricts nothing' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-kind -d 'Set the kind of the scope, for people' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-target -d 'Set the target of the scope [default: the name of the repository root\'s folder]' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-issue -d 'Cover only this issue (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-label -d 'Cover only issues with this label, or another one given (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-type -d 'Cover only issues of this type, or another one given (repeatable)' -r
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l scope-path -d 'Let work change only files that this pattern matches, from the root (repeatable)' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l type -d 'Set the type, as the active policy names it' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l normalizer -d 'Bind evidence to this normaliser [default: premath.harness.shell.v1, or the first that the policy allows]' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l claim -d 'Claim this change: issue_update, … or all (repeatable) [default: what a batch does, and issue_discover]' -r

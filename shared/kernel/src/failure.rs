@@ -232,6 +232,7 @@ classes! {
     InstructionCheckNotAllowed = "instruction_check_not_allowed", "contracts 8", "The envelope requests a check that the active policy does not allow.";
     InstructionCheckUnbound = "instruction_check_unbound", "contracts 8", "The envelope requests a check that the batch has no command for.";
     InstructionNormalizerNotAllowed = "instruction_normalizer_not_allowed", "contracts 8", "The active policy does not allow the instruction's normaliser, or the evidence is bound to another one.";
+    InstructionOutOfScope = "instruction_out_of_scope", "contracts 8", "The instruction's scope does not cover the issue, or a file that the work changed.";
     InstructionPolicyUnreadable = "instruction_policy_unreadable", "contracts 8", "The instruction policy's file cannot be read.";
     InstructionPolicyInvalidShape = "instruction_policy_invalid_shape", "contracts 8", "The instruction policy does not have the shape of one.";
     InstructionPolicyDigestMismatch = "instruction_policy_digest_mismatch", "contracts 8", "The instruction policy's digest is not that of its content.";

@@ -461,3 +461,88 @@ fn another_retry_policy_or_governance_package_ends_the_batch() {
     let package = |laid: &Laid| write(laid, "policies/governance.json", "{ }");
     revoked("governance.policy_package_mismatch", claim, package);
 }
+
+/// Runs a batch under an instruction with a scope.
+fn scoped(rows: &[Value], scope: Value, work: &str) -> (Laid, Ended) {
+    let laid = Laid::out(rows);
+    laid.edit(|envelope| {
+        for (name, words) in scope.as_object().unwrap() {
+            envelope["scope"][name] = words.clone();
+        }
+    });
+    let run = laid.scratch.run(&binaries().coordinator).arg("--json");
+    let run = run.arg("--worktree").arg(&laid.scratch.lanes[0]);
+    let run = run.args([
+        "--work-cmd",
+        work,
+        "--verify-cmd",
+        "true",
+        "--landing",
+        "merge",
+    ]);
+    let ended = run.end();
+    (laid, ended)
+}
+
+#[test]
+fn a_batch_takes_only_issues_that_the_scope_covers() {
+    let with = |id: &str, field: &str, value: Value| {
+        let mut row = issue(id);
+        row[field] = value;
+        row
+    };
+    let rows = [
+        issue("a"),
+        issue("b"),
+        with("c", "labels", json!(["night"])),
+        with("d", "issue_type", json!("bug")),
+    ];
+    for (scope, covered) in [
+        (json!({"issues": ["b"]}), "b"),
+        (json!({"labels": ["night", "other"]}), "c"),
+        (json!({"types": ["bug"]}), "d"),
+    ] {
+        let (laid, ended) = scoped(&rows, scope, "true");
+        ended.exits(0);
+        for id in ["a", "b", "c", "d"] {
+            let expected = if id == covered { "closed" } else { "open" };
+            assert_eq!(
+                laid.scratch.issue(id)["status"],
+                expected,
+                "{id} of {covered}"
+            );
+        }
+    }
+}
+
+#[test]
+fn work_lands_only_where_the_scope_covers_its_files() {
+    let work =
+        r#"echo x > src/"$PREMATH_ISSUE_ID".txt; [ "$PREMATH_ISSUE_ID" = a ] || echo x > b.txt"#;
+    let rows = [issue("a"), issue("b")];
+    let (laid, ended) = scoped(&rows, json!({"paths": ["src/**"]}), work);
+    let ended = ended.exits(1);
+    assert_eq!(
+        laid.scratch.issue("a")["status"],
+        "closed",
+        "{}",
+        ended.stderr
+    );
+    assert_ne!(laid.scratch.issue("b")["status"], "closed");
+    let step = &laid.scratch.steps_of("b")[0];
+    assert_eq!(step["failureClasses"], json!(["instruction_out_of_scope"]));
+    assert_eq!(laid.scratch.file_on("harness/integration", "b.txt"), None);
+}
+
+#[test]
+fn a_scope_that_may_restrict_something_else_is_refused() {
+    for scope in [
+        json!({"isues": ["a"]}),
+        json!({"issues": []}),
+        json!({"paths": ["a[b"]}),
+    ] {
+        let (laid, ended) = scoped(&[issue("a")], scope, "true");
+        ended.says("instruction_scope_invalid");
+        assert_eq!(laid.scratch.issue("a")["status"], "open");
+    }
+}

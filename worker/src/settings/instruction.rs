@@ -2,6 +2,7 @@
 //! (`contracts.md` 8).
 
 use super::keys::BatchKeys;
+use super::scope::{ScopePaths, ScopePatternError};
 use super::{Adapter, LoopFlags, SettingsError, Workforce, path_of};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::authority::instruction::{
@@ -39,6 +40,14 @@ pub enum InstructionError {
         /// The normaliser of that adapter.
         given: &'static str,
     },
+    /// Its scope has a pattern that is none.
+    #[error("instruction {reference}: scope.paths")]
+    Scope {
+        /// The instruction.
+        reference: String,
+        /// The pattern.
+        source: ScopePatternError,
+    },
     /// It requests a check that the batch has no command for.
     #[error("instruction {reference} requests the check `{check}`, but no {check} command is set")]
     CheckUnbound {
@@ -58,6 +67,7 @@ impl InstructionError {
             Self::Refused(error) => error.classes(),
             Self::Adapter { .. } => vec![FailureClass::InstructionNormalizerNotAllowed],
             Self::CheckUnbound { .. } => vec![FailureClass::InstructionCheckUnbound],
+            Self::Scope { .. } => vec![FailureClass::InstructionScopeInvalid],
         }
     }
 
@@ -66,9 +76,9 @@ impl InstructionError {
         let reference = match self {
             Self::Missing | Self::File(_) => None,
             Self::Refused(error) => Some(&error.reference),
-            Self::Adapter { reference, .. } | Self::CheckUnbound { reference, .. } => {
-                Some(reference)
-            }
+            Self::Adapter { reference, .. }
+            | Self::Scope { reference, .. }
+            | Self::CheckUnbound { reference, .. } => Some(reference),
         };
         reference.into_iter().collect()
     }
@@ -89,6 +99,7 @@ impl InstructionError {
             | Self::Missing
             | Self::Refused(_)
             | Self::Adapter { .. }
+            | Self::Scope { .. }
             | Self::CheckUnbound { .. } => crate::exit::REFUSED,
             Self::File(_) => crate::exit::USAGE,
         }
@@ -113,6 +124,7 @@ impl InstructionError {
                 "create one for this adapter with `premath instruction new --normalizer {given} \
                  …`, if the active policy allows it"
             )),
+            Self::Scope { .. } => None,
             Self::CheckUnbound { check, .. } => Some(format!(
                 "set {check}_cmd under [batch] in harness.toml, or PREMATH_{}_CMD",
                 check.to_uppercase()
@@ -136,6 +148,15 @@ pub(super) fn must_bind(mode: &MutationMode, work: &Workforce) -> Result<(), Ins
             given: adapter.normalizer(),
         }),
     }
+}
+
+/// Reads the patterns of the files that work may change.
+pub(super) fn scope_paths(mode: &MutationMode) -> Result<Option<ScopePaths>, InstructionError> {
+    let paths = mode.scope_paths().map(ScopePaths::new).transpose();
+    paths.map_err(|source| InstructionError::Scope {
+        reference: mode.instruction_ref().unwrap_or_default().to_owned(),
+        source,
+    })
 }
 
 /// What the mode is decided by.

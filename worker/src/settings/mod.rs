@@ -22,6 +22,7 @@ mod resolve;
 mod resources;
 mod rules;
 mod sandbox;
+mod scope;
 mod signing;
 mod template;
 mod values;
@@ -43,6 +44,7 @@ pub use protect::Protect;
 pub use resources::Resources;
 pub use sandbox::{Sandbox, image_cache};
 pub(crate) use sandbox::{outside_worktrees, trusted_path};
+pub(crate) use scope::ScopePaths;
 pub use signing::SigningKeyError;
 pub use template::{schema, template};
 pub use verify::Provided;
@@ -162,6 +164,8 @@ pub struct Settings {
     pub(crate) authority: AuthoritySources,
     /// Which issues are worked on.
     pub selection: Selection,
+    /// The files that work may change, where the instruction restricts them.
+    pub(crate) scope_paths: Option<ScopePaths>,
     /// The assignees whose issues are taken.
     pub assignees: AssigneeRule,
     /// Whether the batch ends at the first failure.

@@ -13,7 +13,7 @@ use super::{
 use crate::environment;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN, TTL_RANGE};
-use premath_kernel::issue::{Selection, TypeSelection};
+use premath_kernel::issue::{IssueScope, Selection, TypeSelection};
 use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
@@ -43,7 +43,8 @@ impl Settings {
         let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
         let has_startup = verify_base || hooks.startup.is_some();
         let mode = sources.mode(has_startup, &work)?;
-        let authority = sources.authority(has_startup, &mode);
+        let scope = mode.issue_scope();
+        let scope_paths = instruction::scope_paths(&mode)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
         let landing = landing_of(flags, &file.landing)?;
         let setup = sources.setup();
@@ -59,10 +60,11 @@ impl Settings {
             work,
             hooks,
             witness_prefix: sources.witness_prefix(),
+            authority: sources.authority(has_startup, &mode),
             mode,
-            authority,
             transport: sources.transport()?,
-            selection: sources.selection(),
+            selection: sources.selection(scope),
+            scope_paths,
             assignees: sources.assignees(),
             stop_on_failure: sources.stops_on_failure(),
             refuse_no_change: sources.on_no_change()? == OnNoChange::Refuse,
@@ -272,7 +274,7 @@ impl<'a> Sources<'a> {
         protect
     }
 
-    fn selection(&self) -> Selection {
+    fn selection(&self, scope: IssueScope) -> Selection {
         let keys = &self.file.batch;
         let types = match (&self.flags.issue_types, &keys.issue_types) {
             (Some(types), _) => types_of(&split(types)),
@@ -283,7 +285,12 @@ impl<'a> Sources<'a> {
             Some(labels) => split(labels),
             None => keys.labels.clone().unwrap_or_default().0,
         };
-        Selection { types, labels }
+        Selection {
+            types,
+            labels,
+            scope,
+            ..Selection::default()
+        }
     }
 
     fn assignees(&self) -> AssigneeRule {

@@ -75,7 +75,10 @@ impl Lane {
             self.refuse_hidden(&step.base, &tree)?;
             work.changed_paths = self.tree.changed_since(&step.base.commit, &tree.tree)?;
             let own = step.attempt.batch.own_check(&step.attempt.claim().issue_id);
-            if let Err(failure) = self.refuse_protected(work, &step.base, own) {
+            if let Err(failure) = self
+                .refuse_protected(work, &step.base, own)
+                .and_then(|()| self.refuse_out_of_scope(work))
+            {
                 return Err(self.refused(&mut step.attempt.log, failure));
             }
         }
@@ -184,6 +187,25 @@ impl Lane {
                 "{rules} ignores {hidden}, a tracked file: later changes to it would be lost"
             ))),
         }
+    }
+
+    /// Refuses work that changed files which the instruction does not cover.
+    fn refuse_out_of_scope(&self, work: &WorkDone) -> Result<(), Box<StepFailure>> {
+        let settings = &self.batch.settings;
+        let Some(scope) = &settings.scope_paths else {
+            return Ok(());
+        };
+        let outside = scope.outside(&work.changed_paths);
+        if outside.is_empty() {
+            return Ok(());
+        }
+        let mut failure = StepFailure::of(FailureClass::InstructionOutOfScope);
+        let said = format!(
+            "the attempt changed files that the instruction's scope does not cover: {}",
+            outside.join(", ")
+        );
+        failure.said = Some((said, settings.roots.streams.clone()));
+        Err(failure)
     }
 
     /// Refuses work that changed protected files, or files that the verification

@@ -18,6 +18,7 @@ use premath_memory::instruction::{ActivePolicy, InstructionFileError};
 use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -37,12 +38,24 @@ pub(crate) struct NewArgs {
     /// Set the last part of the file name, after the timestamp
     #[arg(long, value_name = "ID", default_value = FIRST_ID)]
     id: String,
-    /// Set the kind of the scope; it is recorded and restricts nothing
+    /// Set the kind of the scope, for people
     #[arg(long, value_name = "KIND", default_value = "repo")]
     scope_kind: String,
     /// Set the target of the scope [default: the name of the repository root's folder]
     #[arg(long, value_name = "NAME")]
     scope_target: Option<String>,
+    /// Cover only this issue (repeatable)
+    #[arg(long = "scope-issue", value_name = "ID")]
+    scope_issues: Vec<String>,
+    /// Cover only issues with this label, or another one given (repeatable)
+    #[arg(long = "scope-label", value_name = "LABEL")]
+    scope_labels: Vec<String>,
+    /// Cover only issues of this type, or another one given (repeatable)
+    #[arg(long = "scope-type", value_name = "TYPE")]
+    scope_types: Vec<String>,
+    /// Let work change only files that this pattern matches, from the root (repeatable)
+    #[arg(long = "scope-path", value_name = "PATTERN")]
+    scope_paths: Vec<String>,
     /// Set the type, as the active policy names it
     #[arg(long = "type", value_name = "TYPE", default_value = BATCH_KIND)]
     instruction_type: String,
@@ -84,6 +97,14 @@ impl NewArgs {
         if let Some(target) = self.scope_target {
             envelope.scope.target = target;
         }
+        let given = |words: Vec<String>| {
+            let words: BTreeSet<String> = words.into_iter().collect();
+            (!words.is_empty()).then_some(words)
+        };
+        envelope.scope.issues = given(self.scope_issues);
+        envelope.scope.labels = given(self.scope_labels);
+        envelope.scope.types = given(self.scope_types);
+        envelope.scope.paths = given(self.scope_paths);
         envelope.instruction_type = Some(self.instruction_type);
         envelope.typing_policy.allow_unknown = self.allow_unknown;
         if let Some(normalizer) = self.normalizer {
@@ -134,6 +155,7 @@ pub(crate) fn first(active: &ActivePolicy, root: &Path) -> InstructionEnvelope {
             "" => "repository".to_owned(),
             name => name.to_owned(),
         },
+        ..InstructionScope::default()
     };
     let normalizers = policy.allowed_normalizers();
     let shell = normalizers.get(SHELL_NORMALIZER);

@@ -4,6 +4,7 @@ use super::check::policy_text;
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::terminal::plain;
+use premath_kernel::authority::instruction::InstructionScope;
 use premath_kernel::authority::instruction::{Classification, InstructionEnvelope};
 use premath_memory::instruction::{ActivePolicy, read};
 use schemars::JsonSchema;
@@ -40,10 +41,7 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
     };
     let lines = [
         ("intent", envelope.intent.clone()),
-        (
-            "scope",
-            format!("{} {}", envelope.scope.kind, envelope.scope.target),
-        ),
+        ("scope", scope_line(&envelope.scope)),
         ("type", classification.to_string()),
         ("digest", instruction.digest().to_owned()),
         ("normalizer", envelope.normalizer_id.clone()),
@@ -75,4 +73,22 @@ pub(super) fn perform(path: &Path, active: &ActivePolicy) -> Result<Answer, CliE
         instruction: envelope.clone(),
     };
     Ok(Answer::new(document, text))
+}
+
+/// Returns a scope in a line: what it is about, then what it covers.
+fn scope_line(scope: &InstructionScope) -> String {
+    let lists = [
+        ("issues", &scope.issues),
+        ("labels", &scope.labels),
+        ("types", &scope.types),
+        ("paths", &scope.paths),
+    ];
+    let mut line = format!("{} {}", scope.kind, scope.target);
+    for (name, words) in lists {
+        if let Some(words) = words {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            line.push_str(&format!("; {name} {}", words.join(", ")));
+        }
+    }
+    line
 }

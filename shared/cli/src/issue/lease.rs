@@ -135,6 +135,7 @@ fn selection(types: Vec<String>, labels: Vec<String>) -> Selection {
             TypeSelection::Only(types)
         },
         labels: words(labels),
+        ..Selection::default()
     }
 }
 

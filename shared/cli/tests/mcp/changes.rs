@@ -196,6 +196,24 @@ fn leases_go_by_the_rules_of_issue_memory() {
     client.refused("issue_lease_release", key, "lease_missing");
 }
 
+#[test]
+fn an_issue_out_of_scope_is_neither_claimed_nor_changed() {
+    let project = Project::claiming(&["all"]);
+    project.edit_instruction(|envelope| envelope["scope"]["issues"] = json!(["b"]));
+    let mut client = project.serve(&[]);
+    let before = project.bytes();
+    let class = "instruction_out_of_scope";
+    client.refused("issue_claim", json!({"id": "a", "assignee": "w"}), class);
+    client.refused("issue_update", json!({"id": "a", "notes": "x"}), class);
+    client.refused(
+        "issue_discover",
+        json!({"parent": "a", "title": "Found"}),
+        class,
+    );
+    assert_eq!(before, project.bytes());
+    client.accepted("issue_claim", json!({"id": "b", "assignee": "w"}));
+}
+
 /// A reference that no record of the harness has gives no right.
 #[test]
 fn a_turn_that_the_harness_did_not_record_admits_nothing() {

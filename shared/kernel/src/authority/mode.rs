@@ -6,9 +6,11 @@ use crate::authority::instruction::{
     BATCH_CHANGES, BindingError, Instruction, InstructionLink, InstructionPolicy,
 };
 use crate::failure::FailureClass;
+use crate::issue::IssueScope;
 use crate::json::canonical;
 use crate::json::reference::RefSet;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// What a batch's changes rest on (`contracts.md` 8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -164,6 +166,23 @@ impl MutationMode {
         match self {
             Self::InstructionLinked(link) => link.policy_digest().to_owned(),
             Self::HumanOverride(_) => canonical::digest(self),
+        }
+    }
+
+    /// Returns which issues the mode covers.
+    pub fn issue_scope(&self) -> IssueScope {
+        match self {
+            Self::InstructionLinked(link) => link.scope().of_issues(),
+            Self::HumanOverride(_) => IssueScope::default(),
+        }
+    }
+
+    /// Returns the patterns of the files that work may change, where they are
+    /// restricted.
+    pub fn scope_paths(&self) -> Option<&BTreeSet<String>> {
+        match self {
+            Self::InstructionLinked(link) => link.scope().paths.as_ref(),
+            Self::HumanOverride(_) => None,
         }
     }
 

@@ -11,6 +11,6 @@ pub mod own_check;
 mod row;
 
 pub use row::{
-    DEFAULT_PRIORITY, DEFAULT_TYPE, Dependency, EdgeKind, HoldKind, Holder, Issue, Lease,
-    RowChange, Selection, Status, TypeSelection,
+    DEFAULT_PRIORITY, DEFAULT_TYPE, Dependency, EdgeKind, HoldKind, Holder, Issue, IssueScope,
+    Lease, RowChange, Selection, Status, TypeSelection,
 };

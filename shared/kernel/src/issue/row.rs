@@ -14,7 +14,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -390,6 +390,35 @@ pub struct Selection {
     pub types: TypeSelection,
     /// Labels of which an issue must have at least one; empty for no such rule.
     pub labels: Vec<String>,
+    /// What the instruction covers.
+    pub scope: IssueScope,
+}
+
+/// Which issues an instruction covers: those that every list which is given
+/// names. A list that is not given restricts nothing (`contracts.md` 8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IssueScope {
+    /// Ids.
+    pub issues: Option<BTreeSet<String>>,
+    /// Labels, of which an issue must have at least one.
+    pub labels: Option<BTreeSet<String>>,
+    /// Types.
+    pub types: Option<BTreeSet<String>>,
+}
+
+impl IssueScope {
+    /// Returns whether an issue is covered.
+    pub fn admits(&self, issue: &Issue) -> bool {
+        let names = |list: &Option<BTreeSet<String>>, word: &str| {
+            list.as_ref().is_none_or(|list| list.contains(word))
+        };
+        names(&self.issues, &issue.id)
+            && names(&self.types, &issue.issue_type)
+            && self.labels.as_ref().is_none_or(|labels| {
+                let mut of_issue = issue.labels.iter();
+                of_issue.any(|label| labels.contains(&**label))
+            })
+    }
 }
 
 /// Which types a loop works on.
@@ -408,6 +437,7 @@ impl Default for Selection {
         Self {
             types: TypeSelection::Default,
             labels: Vec::new(),
+            scope: IssueScope::default(),
         }
     }
 }
@@ -418,6 +448,7 @@ impl Selection {
         Self {
             types: TypeSelection::All,
             labels: Vec::new(),
+            scope: IssueScope::default(),
         }
     }
 
@@ -429,6 +460,7 @@ impl Selection {
             TypeSelection::Only(types) => types.iter().any(|t| **t == *issue.issue_type),
         };
         by_type
+            && self.scope.admits(issue)
             && (self.labels.is_empty()
                 || issue
                     .labels

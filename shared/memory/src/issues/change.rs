@@ -1,6 +1,6 @@
 //! The changes that issue memory can make, each decided by the kernel's rules.
 
-use super::edit::{ChangeSigner, IssueChange, instruct, operate};
+use super::edit::{ChangeSigner, IssueChange, in_scope, instruct, operate};
 use super::new_issue::{NewIssue, add, filed_already};
 use super::state::State;
 use crate::error::ChangeError;
@@ -312,6 +312,7 @@ fn claim(
     seen: &Observation<'_>,
 ) -> Decided {
     let row = find(state, id)?;
+    in_scope(&row.issue, asked)?;
     let graph = state.graph();
     let held_by = (!graph.is_ready(id)).then(|| graph.holds(id));
     let (change, claim) = lease::claim(&row.issue, held_by.as_deref(), request, seen)?;
@@ -329,6 +330,7 @@ fn claim_next(
     request.validate(seen.moment)?;
     let admitted = |row: &&IssueRow| {
         scope.selection.admits(&row.issue)
+            && asked.is_none_or(|record| record.scope().admits(&row.issue))
             && !scope.left_out.contains(&*row.issue.id)
             && lease::claimable(&row.issue, request, seen)
     };

@@ -14,7 +14,7 @@ use premath_kernel::authority::{InstructedChange, InstructedRecord, OperatorOver
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
 use premath_kernel::issue::own_check::METADATA_FIELD;
-use premath_kernel::issue::{RowChange, Status};
+use premath_kernel::issue::{Issue, RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::turn::{Block, Close, GatedChange, MutationKind};
 use serde_json::{Map, Value, json};
@@ -160,6 +160,21 @@ impl ChangeSigner<'_> {
     }
 }
 
+/// Refuses an issue that the instruction does not cover.
+pub(super) fn in_scope(issue: &Issue, asked: Option<&InstructedRecord>) -> Result<(), ChangeError> {
+    match asked {
+        Some(record) if !record.scope().admits(issue) => Err(ChangeError::Refused(LeaseRefusal {
+            class: FailureClass::InstructionOutOfScope,
+            detail: format!(
+                "the scope of {} does not cover issue {}",
+                record.instruction_ref(),
+                issue.id
+            ),
+        })),
+        _ => Ok(()),
+    }
+}
+
 /// Makes a change that an instruction claims. A leased row is changed only if
 /// the request names the lease's id, owner and generation (`contracts.md` 4).
 pub(super) fn instruct(
@@ -178,6 +193,14 @@ pub(super) fn instruct(
                 edit.kind().claim()
             ),
         }));
+    }
+    let record = authority.record();
+    let parent = match edit {
+        IssueChange::Discover { parent, .. } => Some(parent.as_str()),
+        _ => None,
+    };
+    if let Some(id) = edit.changes().or(parent) {
+        in_scope(&find(state, id)?.issue, Some(&record))?;
     }
     if let Some(id) = edit.changes() {
         let issue = &find(state, id)?.issue;
@@ -201,7 +224,6 @@ pub(super) fn instruct(
             }));
         }
     }
-    let record = authority.record();
     let Some(right) = right_to(state, edit, turn)? else {
         return edit_by(state, ChangeSigner::Instruction(&record), edit, seen);
     };

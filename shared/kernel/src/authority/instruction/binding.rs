@@ -2,7 +2,7 @@
 
 use super::KNOWN_CHECKS;
 use super::classification::Classification;
-use super::envelope::Instruction;
+use super::envelope::{Instruction, InstructionScope};
 use super::policy::InstructionPolicy;
 use crate::authority::claim::{ChangeMorphism, ClaimSet};
 use crate::failure::FailureClass;
@@ -118,6 +118,8 @@ pub struct InstructionLink {
     classification: Classification,
     #[serde(skip)]
     claims: ClaimSet,
+    #[serde(skip)]
+    scope: InstructionScope,
 }
 
 impl InstructionLink {
@@ -144,6 +146,11 @@ impl InstructionLink {
     /// Returns what kind of instruction it is.
     pub(crate) const fn classification(&self) -> &Classification {
         &self.classification
+    }
+
+    /// Returns what the instruction covers.
+    pub(crate) const fn scope(&self) -> &InstructionScope {
+        &self.scope
     }
 
     /// Returns the claims of the instruction.
@@ -244,6 +251,7 @@ impl Instruction {
             normalizer_id: envelope.normalizer_id.clone(),
             classification: policy.classify(envelope.instruction_type.as_deref()),
             claims: self.claims(),
+            scope: envelope.scope.clone(),
         })
     }
 }

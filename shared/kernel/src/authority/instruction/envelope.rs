@@ -2,6 +2,7 @@
 
 use crate::authority::claim::ClaimSet;
 use crate::failure::FailureClass;
+use crate::issue::IssueScope;
 use crate::json::canonical;
 use crate::json::document::Document;
 use crate::json::field::{FieldError, shown, some_text};
@@ -24,8 +25,7 @@ pub struct InstructionEnvelope {
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub intent: String,
-    /// What it is about: recorded with the instruction's digest, and restricts
-    /// nothing.
+    /// What it is about, and what it covers.
     #[serde(deserialize_with = "scope")]
     pub scope: InstructionScope,
     /// Its type, as the active policy knows it; unknown where absent.
@@ -57,10 +57,12 @@ pub struct InstructionEnvelope {
     pub requested_checks: BTreeSet<String>,
 }
 
-/// What an instruction is about, for people and for who reads the record: no
-/// change is held against it. What an instruction restricts are its claims.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+/// What an instruction is about, for people and for who reads the record, and
+/// what it covers: an issue or a file that a list which is given does not name
+/// is out of scope. A field that is not known is refused, because it may be
+/// meant to restrict something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstructionScope {
     /// The kind of thing, as in `repo`.
     #[serde(deserialize_with = "text")]
@@ -70,6 +72,60 @@ pub struct InstructionScope {
     #[serde(deserialize_with = "text")]
     #[schemars(regex(pattern = r"\S"))]
     pub target: String,
+    /// The ids of the issues that it covers; all where absent.
+    #[serde(
+        deserialize_with = "words_if_given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(default, length(min = 1), inner(regex(pattern = r"\S")))]
+    pub issues: Option<BTreeSet<String>>,
+    /// Labels, of which an issue must have one; all issues where absent.
+    #[serde(
+        deserialize_with = "words_if_given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(default, length(min = 1), inner(regex(pattern = r"\S")))]
+    pub labels: Option<BTreeSet<String>>,
+    /// The types of the issues that it covers; all where absent.
+    #[serde(
+        deserialize_with = "words_if_given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(default, length(min = 1), inner(regex(pattern = r"\S")))]
+    pub types: Option<BTreeSet<String>>,
+    /// Patterns of the files that work may change, from the root of the
+    /// repository; all files where absent.
+    #[serde(
+        deserialize_with = "words_if_given",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(default, length(min = 1), inner(regex(pattern = r"\S")))]
+    pub paths: Option<BTreeSet<String>>,
+}
+
+impl InstructionScope {
+    /// Returns which issues it covers.
+    pub fn of_issues(&self) -> IssueScope {
+        IssueScope {
+            issues: self.issues.clone(),
+            labels: self.labels.clone(),
+            types: self.types.clone(),
+        }
+    }
+}
+
+/// Reads a list of at least one text, where it is given.
+fn words_if_given<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<BTreeSet<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Given {
+        #[serde(deserialize_with = "some_words")]
+        words: BTreeSet<String>,
+    }
+    let given: Option<Given> = Option::deserialize(deserializer)?;
+    Ok(given.map(|given| given.words))
 }
 
 /// What is done about an instruction of unknown type.

@@ -10,6 +10,7 @@ use crate::authority::claim::ChangeMorphism;
 use crate::authority::instruction::{
     BindingError, BindingFault, Instruction, InstructionLink, InstructionPolicy,
 };
+use crate::issue::IssueScope;
 
 /// An operation on a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +85,13 @@ impl InstructedSurface {
             kind,
             instruction_ref,
             asked_by,
+            scope,
         } = self.record(kind, asked_by)?;
         Ok(InstructedChange {
             kind,
             instruction_ref,
             asked_by,
+            scope,
         })
     }
 
@@ -121,6 +124,7 @@ impl InstructedSurface {
             kind,
             instruction_ref: self.instruction_ref().to_owned(),
             asked_by: asked_by.to_owned(),
+            scope: self.link.scope().of_issues(),
         })
     }
 }
@@ -132,9 +136,15 @@ pub struct InstructedRecord {
     kind: ChangeMorphism,
     instruction_ref: String,
     asked_by: String,
+    scope: IssueScope,
 }
 
 impl InstructedRecord {
+    /// Returns which issues the instruction covers.
+    pub const fn scope(&self) -> &IssueScope {
+        &self.scope
+    }
+
     /// Returns the kind of change.
     pub const fn kind(&self) -> ChangeMorphism {
         self.kind
@@ -160,6 +170,7 @@ pub struct InstructedChange {
     kind: ChangeMorphism,
     instruction_ref: String,
     asked_by: String,
+    scope: IssueScope,
 }
 
 impl InstructedChange {
@@ -174,6 +185,7 @@ impl InstructedChange {
             kind: self.kind,
             instruction_ref: self.instruction_ref.clone(),
             asked_by: self.asked_by.clone(),
+            scope: self.scope.clone(),
         }
     }
 }
