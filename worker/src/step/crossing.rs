@@ -37,8 +37,9 @@ impl Lane {
         Ok(ready)
     }
 
-    /// Records a step that was not begun, because its work cannot be placed:
-    /// the transport says why, and no gate is asked.
+    /// Records a step that was not begun, because its work cannot be placed, and
+    /// the transport says why; or because the gate there refuses it whatever is
+    /// done, and says why.
     pub(super) fn not_placed(
         &mut self,
         attempt: &mut Attempt<'_>,
@@ -49,7 +50,7 @@ impl Lane {
         let log = &mut attempt.log;
         self.begin_session(&log.identity, log.session_step(&base))?;
         self.feature(attempt.claimed, FeatureStatus::InProgress, None)?;
-        // A gate's verdict on an empty turn carries no information.
+        // The verdict of the gate here on an empty turn carries no information.
         match self.admitted(log) {
             Err(StageError::Error(error)) => return Err(error.into()),
             Ok(_) | Err(StageError::Failed(_)) => {}

@@ -6,9 +6,11 @@ use super::error::StageError;
 use super::log::StepLog;
 use super::step_failure::StepFailure;
 use crate::lane::Lane;
+use crate::settings::Adapter;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::record::session::StepWorld;
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
-use premath_kernel::record::world::{WorldSelection, may_be_placed};
+use premath_kernel::record::world::{DestinationGate, WorldSelection, may_be_placed};
 use premath_memory::world::LocalWorld;
 use premath_worktree::tree::Base;
 use std::path::PathBuf;
@@ -81,6 +83,7 @@ impl Lane {
         let batch = self.batch.clone();
         let from = &batch.own_world;
         let found = match (from, found) {
+            (Ok(_), Ok(to)) if self.will_be_refused(&attempt.log, &to) => Ok(to),
             (Ok(from), Ok(to)) if self.may_be_placed(&attempt.log, from, &to) => {
                 match self.enter_world(&name, &to.roots.repository) {
                     Ok(()) => {
@@ -96,6 +99,31 @@ impl Lane {
         attempt.log.remote = Some(remote);
         self.not_placed(attempt, from, &found)?;
         Err(Box::<StepFailure>::default().into())
+    }
+
+    /// Returns whether the gate there refuses the step's turn whatever its calls
+    /// will be: nothing is run then, and the gate is asked at once. What a file of
+    /// evidence will say about the turn is not known yet.
+    fn will_be_refused(&self, log: &StepLog, to: &LocalWorld) -> bool {
+        let Ok(from) = &self.batch.own_world else {
+            return false;
+        };
+        let provider = log.account.provider.as_deref().unwrap_or_default();
+        let work = self.batch.settings.work.with(provider);
+        let Some(adapter) = work.map(|work| work.adapter) else {
+            return false;
+        };
+        let mut turn = self.evidence(log);
+        turn.evidence.call_spec.normalizer_id = adapter.normalizer().to_owned();
+        let gate = DestinationGate {
+            world: &to.profile,
+            policy: &to.policy,
+        };
+        let mut foreseen = gate.foreseen(&turn, from.policy.policy_digest());
+        if adapter == Adapter::EvidenceFile {
+            foreseen.remove(&FailureClass::GovernanceRiskTierProfileMissing);
+        }
+        !foreseen.is_empty()
     }
 
     fn may_be_placed(&self, log: &StepLog, from: &LocalWorld, to: &LocalWorld) -> bool {

@@ -61,6 +61,41 @@ fn a_turn_under_a_person_s_reason_is_refused_by_the_policy_there() {
     worlds.is_tidy_there();
 }
 
+/// Policy, claims and risk tier are known before any work: the gate is asked
+/// then, and nothing is run there.
+#[test]
+fn a_gate_that_refuses_whatever_is_done_is_asked_before_anything_is_run() {
+    for (constraints, class) in [
+        (
+            json!({"mutationConstraints": {
+                "claims": [], "requiredClaims": ["capabilities.change_morphisms.issue_update"],
+            }}),
+            "mutation.capability_claim_missing",
+        ),
+        (
+            json!({"riskConstraints": {"controlProfiles": {"high": "profile.high"}}}),
+            "governance.risk_tier_profile_missing",
+        ),
+    ] {
+        let worlds = Worlds::new(1, &[wishing("a", &["world:there"])]);
+        worlds.declare(&worlds.there.root, "there", |world| {
+            world["constraints"] = constraints;
+        });
+        let ended = worlds.batch("touch \"$HOME/ran\"").end().exits(1);
+        let ran = worlds.here.home().join("ran").exists();
+        assert!(!ran, "{class}: something was run");
+        let row = worlds.here.steps()[0].clone();
+        let classes = row["failureClasses"].as_array().unwrap();
+        assert!(classes.contains(&json!(class)), "{row:#}\n{}", ended.stderr);
+        assert_eq!(row["world"]["crossing"], "rejected", "{row:#}");
+        let gate = &kept(&worlds.there.root, "gate")[0];
+        assert_eq!(gate["result"], "rejected");
+        assert_eq!(worlds.there.branches(), ["main"]);
+        assert_eq!(worlds.worktrees().len(), 0);
+        assert_ne!(worlds.here.issue("a")["status"], "closed");
+    }
+}
+
 #[test]
 fn work_that_fails_there_is_never_carried() {
     let worlds = Worlds::new(1, &[wishing("a", &["world:there"])]);

@@ -5,10 +5,11 @@ use super::carry::{Carried, NotCarried, TransportWitness};
 use super::profile::{Demand, WorldProfile};
 use crate::authority::instruction::InstructionPolicy;
 use crate::failure::FailureClass;
+use crate::json::canonical::value_of;
 use crate::json::id::{StepId, WorldId};
 use crate::record::trajectory::CrossingResult;
 use crate::turn::join_check::Verdict;
-use crate::turn::{EvidenceError, JoinCheck, ParsedInput, normalize};
+use crate::turn::{EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, normalize};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -91,21 +92,7 @@ impl Carried {
                 (None, classes, Some(error.to_string()))
             }
             Ok(check) => {
-                let mut classes = check.failure_classes;
-                if gate.world.require == Demand::ReadyForChange {
-                    classes.extend(check.mutation_failure_classes);
-                }
-                let bound = &check.normalized.call_spec;
-                if bound.mutation_policy_digest != policy_digest {
-                    classes.insert(FailureClass::MutationPolicyDigestMismatch);
-                }
-                if !gate
-                    .policy
-                    .allowed_normalizers()
-                    .contains(&bound.normalizer_id)
-                {
-                    classes.insert(FailureClass::InstructionNormalizerNotAllowed);
-                }
+                let classes = gate.classes(&check, &policy_digest);
                 let digest = check.witness.digests.join_set_digest;
                 (Some(digest), classes, None)
             }
@@ -128,6 +115,48 @@ impl Carried {
             detail,
         };
         Judged { transport, gate }
+    }
+}
+
+/// What a gate refuses a turn by, whatever its calls will be: the policies that
+/// it is bound to, the claims, the risk tier.
+const FORESEEABLE: [FailureClass; 7] = [
+    FailureClass::GovernanceClaimIdInvalid,
+    FailureClass::GovernancePolicyPackageMismatch,
+    FailureClass::GovernancePolicyPackageUnpinned,
+    FailureClass::GovernanceRiskTierProfileMissing,
+    FailureClass::InstructionNormalizerNotAllowed,
+    FailureClass::MutationCapabilityClaimMissing,
+    FailureClass::MutationPolicyDigestMismatch,
+];
+
+impl DestinationGate<'_> {
+    fn classes(&self, check: &JoinCheck, policy_digest: &str) -> BTreeSet<FailureClass> {
+        let mut classes = check.failure_classes.clone();
+        if self.world.require == Demand::ReadyForChange {
+            classes.extend(check.mutation_failure_classes.iter().copied());
+        }
+        let bound = &check.normalized.call_spec;
+        if bound.mutation_policy_digest != policy_digest {
+            classes.insert(FailureClass::MutationPolicyDigestMismatch);
+        }
+        let normalizers = self.policy.allowed_normalizers();
+        if !normalizers.contains(&bound.normalizer_id) {
+            classes.insert(FailureClass::InstructionNormalizerNotAllowed);
+        }
+        classes
+    }
+
+    /// Returns why the gate will refuse a turn of which only the binding is known
+    /// yet, before any of it is done; what depends on its calls is not among it.
+    /// `policy_digest` is that of the crossing.
+    pub fn foreseen(&self, turn: &JoinCheckInput, policy_digest: &str) -> BTreeSet<FailureClass> {
+        let Ok(check) = check(value_of(turn), self.world) else {
+            return BTreeSet::new();
+        };
+        let mut classes = self.classes(&check, policy_digest);
+        classes.retain(|class| FORESEEABLE.contains(class));
+        classes
     }
 }
 
