@@ -20,6 +20,7 @@ mod filters;
 mod flaky;
 mod gate;
 mod governance;
+mod hooks;
 mod hostile;
 mod instruction;
 mod interrupts;
