@@ -304,22 +304,16 @@ mod tests {
             let classes = verdict(&reported).unwrap_err();
             assert!(classes.contains(&class), "{class}: {classes:?}");
         }
-        // An honest guardrail is kept, and costs nothing.
+        // Honest guardrails are kept, and cost nothing.
         let mut reported = reported();
-        reported["evidence"]["guardrails"] = json!([
-            {"sequence": 1, "stage": "pre_flight", "guardrailId": "g", "triggered": false},
-        ]);
+        reported["evidence"]["callSpec"]["guardrailStagePolicyDigest"] = "sha256:g".into();
+        let row = |(sequence, stage): (u64, &str)| {
+            json!({"sequence": sequence, "stage": stage, "guardrailId": "g", "triggered": false,
+                   "policyDigest": "sha256:g"})
+        };
+        let stages = [(1, "pre_flight"), (2, "input"), (3, "output")];
+        reported["evidence"]["facts"]["guardrails"] = stages.map(row).into_iter().collect();
         assert_eq!(verdict(&reported), Ok(()));
-        let input = ParsedInput::from_slice(reported.to_string().as_bytes())
-            .unwrap()
-            .input;
-        let turn = file_turn(&FileTurn {
-            step: &step(),
-            policies: &policies(),
-            reported: &input,
-            calls: &[own("work"), own("verify")],
-        });
-        assert_eq!(turn.evidence.facts.guardrails.len(), 1);
     }
 
     #[test]

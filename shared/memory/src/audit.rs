@@ -79,7 +79,7 @@ pub fn witness(folder: &Path, reference: &WitnessRef) -> Result<WitnessFile, Sto
 ///
 /// # Errors
 ///
-/// [`LeaseRefusal`]: it is no such reference, the trajectory was altered, or
+/// [`LeaseRefusal`]: it is not such a reference, the trajectory was altered, or
 /// [`RecordedTurn::read`] refuses the turn. A file that cannot be read is none.
 pub fn recorded_turn(
     journal: &Path,

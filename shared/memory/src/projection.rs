@@ -109,7 +109,7 @@ pub fn write_document(path: &Path, document: &impl Serialize) -> Result<(), Stor
 /// # Errors
 ///
 /// [`StoreError::Io`].
-pub fn write_value(path: &Path, value: &Value) -> Result<(), StoreError> {
+pub(crate) fn write_value(path: &Path, value: &Value) -> Result<(), StoreError> {
     // `{value:#}` writes the same bytes, through a formatter that is slow.
     let mut text = serde_json::to_vec_pretty(value)
         .map_err(|error| StoreError::io("write", path)(error.into()))?;

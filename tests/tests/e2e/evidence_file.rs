@@ -54,15 +54,19 @@ fn refused(edit: impl FnOnce(&mut Value), class: &str) -> (Scratch, Ended) {
 }
 
 #[test]
-fn an_honest_guardrail_is_kept_and_the_issue_closes() {
+fn honest_guardrails_are_kept_and_the_issue_closes() {
     let (scratch, ended) = batch(|file| {
-        file["evidence"]["guardrails"] = json!([
-            {"sequence": 1, "stage": "pre_flight", "guardrailId": "g", "triggered": false},
-        ]);
+        file["evidence"]["callSpec"]["guardrailStagePolicyDigest"] = json!("sha256:g");
+        let row = |(sequence, stage): (u64, &str)| {
+            json!({"sequence": sequence, "stage": stage, "guardrailId": "g", "triggered": false,
+                   "policyDigest": "sha256:g"})
+        };
+        let stages = [(1, "pre_flight"), (2, "input"), (3, "output")];
+        file["evidence"]["facts"]["guardrails"] = stages.map(row).into_iter().collect();
     });
     assert_eq!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
     let evidence = &turn(&scratch)["input"]["evidence"];
-    assert_eq!(evidence["guardrails"][0]["guardrailId"], "g");
+    assert_eq!(evidence["facts"]["guardrails"][0]["guardrailId"], "g");
     assert_eq!(evidence["callSpec"]["actionMode"], "json");
     assert_eq!(evidence["callSpec"]["callId"], "c");
 }

@@ -480,6 +480,7 @@ fn scoped(rows: &[Value], scope: Value, work: &str) -> (Laid, Ended) {
         "--landing",
         "merge",
     ]);
+    let run = run.args(NO_CHANGE).args(NO_STARTUP);
     let ended = run.end();
     (laid, ended)
 }

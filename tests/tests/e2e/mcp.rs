@@ -121,6 +121,11 @@ fn a_public_client_drives_every_tool() {
             json!({"issueId": "c", "dependsOnId": "b"}),
             "mutation.use_evidence_missing",
         ),
+        (
+            "dep_replace",
+            json!({"issueId": "c", "dependsOnId": "b", "toType": "related"}),
+            "mutation.use_evidence_missing",
+        ),
     ];
     let calls: Vec<Value> = accepted
         .iter()
@@ -345,8 +350,12 @@ fn what_an_agent_in_a_lane_asks_for_is_filed_with_step_and_lease() {
     let issues = scratch.issues();
     let filed = issues.values().find(|row| row["title"] == "Found").unwrap();
     let step = &scratch.steps_of("a")[0]["stepId"];
+    let mut by = filed["discovered_by"].clone();
+    let right = by.as_object_mut().unwrap().remove("mutation_ref").unwrap();
+    let right = right.as_str().unwrap();
+    assert!(right.starts_with("mutation-ready://a/discover/"), "{right}");
     assert_eq!(
-        filed["discovered_by"],
+        by,
         json!({"step_id": step, "lease_id": "lease1_a_w", "generation": 1})
     );
     assert_eq!(filed["dependencies"][0]["depends_on_id"], "a");

@@ -66,8 +66,8 @@ fn until_stopped(batch: &Running) {
     until(PATIENCE, || stopped().then_some(())).expect("the batch stops itself");
 }
 
-/// Waits until a batch has stopped itself, changes the issue store, and lets
-/// the batch go on.
+/// Waits until a batch has stopped itself, changes the issue store, and
+/// continues the batch.
 fn changed_behind(scratch: &Scratch, at: &str, change: impl FnOnce(&str) -> String) -> Ended {
     let work = r#"[ "$PREMATH_ISSUE_ID" != a ] || echo x > src/a.txt"#;
     let verify = "[ -e src/a.txt ]";
@@ -151,7 +151,7 @@ fn asked(scratch: &Scratch, calls: &[(&str, Value)]) -> Vec<Value> {
     answers.iter().map(content).collect()
 }
 
-/// A batch whose authority is taken away between the turn and the close: the
+/// A batch whose authority is removed between the turn and the close: the
 /// turn of `a` was admitted, and nothing used it.
 fn unused_turn(scratch: &Scratch) -> String {
     scratch.premath(["init"]).end().exits(0);
@@ -228,11 +228,8 @@ fn a_client_closes_an_issue_and_changes_edges_only_by_an_admitted_turn_and_once(
     refused(&[update("a", "blocked", turn), update("a", "closed", turn)]);
     fs::write(&file, whole).unwrap();
 
-    let made = asked(
-        &scratch,
-        &[edge("a", "b", turn), update("a", "closed", turn)],
-    );
-    for answer in &made {
+    for change in [edge("a", "b", turn), update("a", "closed", turn)] {
+        let answer = &asked(&scratch, &[change])[0];
         assert!(answer["failureClasses"].is_null(), "{answer}");
     }
     let row = scratch.issue("a");

@@ -11,12 +11,13 @@ use std::fs;
 type RowFields = BTreeMap<String, Box<RawValue>>;
 
 /// What a batch may change of a row that it closes.
-const CHANGES: [&str; 7] = [
+const CHANGES: [&str; 8] = [
     "status",
     "assignee",
     "lease",
     "lease_generation",
     "closed_by_step",
+    "mutation_refs",
     "updated_at",
     "closed_at",
 ];

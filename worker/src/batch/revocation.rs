@@ -1,4 +1,4 @@
-//! The end of a batch whose authority was changed or taken away.
+//! The end of a batch whose authority was changed or removed.
 
 use super::Batch;
 use crate::settings::Revocation;

@@ -13,7 +13,7 @@ use super::{
 use crate::environment;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::lease::{AssigneeRule, TTL_DEFAULT, TTL_MAX, TTL_MIN, TTL_RANGE};
-use premath_kernel::issue::{IssueScope, Selection, TypeSelection};
+use premath_kernel::issue::{Selection, TypeSelection};
 use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
@@ -43,8 +43,6 @@ impl Settings {
         let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
         let has_startup = verify_base || hooks.startup.is_some();
         let mode = sources.mode(has_startup, &work)?;
-        let scope = mode.issue_scope();
-        let scope_paths = instruction::scope_paths(&mode)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
         let landing = landing_of(flags, &file.landing)?;
         let setup = sources.setup();
@@ -61,10 +59,10 @@ impl Settings {
             hooks,
             witness_prefix: sources.witness_prefix(),
             authority: sources.authority(has_startup, &mode),
-            mode,
             transport: sources.transport()?,
-            selection: sources.selection(scope),
-            scope_paths,
+            selection: sources.selection(&mode),
+            scope_paths: instruction::scope_paths(&mode)?,
+            mode,
             assignees: sources.assignees(),
             stop_on_failure: sources.stops_on_failure(),
             refuse_no_change: sources.on_no_change()? == OnNoChange::Refuse,
@@ -274,7 +272,7 @@ impl<'a> Sources<'a> {
         protect
     }
 
-    fn selection(&self, scope: IssueScope) -> Selection {
+    fn selection(&self, mode: &MutationMode) -> Selection {
         let keys = &self.file.batch;
         let types = match (&self.flags.issue_types, &keys.issue_types) {
             (Some(types), _) => types_of(&split(types)),
@@ -285,11 +283,11 @@ impl<'a> Sources<'a> {
             Some(labels) => split(labels),
             None => keys.labels.clone().unwrap_or_default().0,
         };
+        let scope = mode.issue_scope();
         Selection {
             types,
             labels,
             scope,
-            ..Selection::default()
         }
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct InstructionArgs {
 #[derive(Debug, Subcommand)]
 enum InstructionCommand {
     /// Write an instruction bound to the active policy into instructions/
-    New(new::NewArgs),
+    New(Box<new::NewArgs>),
     /// Check an instruction against the active policy and list what it covers
     Check(FileArgs),
     /// Show an instruction, its digest and its classification

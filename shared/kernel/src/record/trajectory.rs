@@ -89,7 +89,7 @@ pub mod action {
     pub(crate) const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
     /// The batch waited without success for free disk or memory.
     pub(crate) const ROOM_SHORT: &str = "coordinator.room_short";
-    /// What the batch's changes rest on was changed or taken away.
+    /// What the batch's changes rest on was changed or removed.
     pub(crate) const AUTHORITY_REVOKED: &str = "coordinator.authority_revoked";
 }
 

@@ -47,6 +47,10 @@ pub struct ClaimScope {
 
 /// One change, with the authority for it.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a change is made, decided and dropped; it is never kept in numbers"
+)]
 pub(super) enum PendingChange {
     ClaimNext {
         request: ClaimRequest,

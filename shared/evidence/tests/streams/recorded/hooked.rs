@@ -203,7 +203,7 @@ gemini work · 10 0 ·
 gemini wrong-call · 4 0 ·
 opencode denied · 8 1 ·
 opencode loop · 16 0 ·
-opencode opencode-others · 8 0 ·
+opencode opencode-others · 8 1 ·
 opencode opencode-task · 15 0 ·
 opencode opencode-timeout · 4 0 · agent_stream_invalid
 opencode parallel · 10 0 ·

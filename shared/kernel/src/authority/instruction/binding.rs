@@ -119,7 +119,7 @@ pub struct InstructionLink {
     #[serde(skip)]
     claims: ClaimSet,
     #[serde(skip)]
-    scope: InstructionScope,
+    scope: Box<InstructionScope>,
 }
 
 impl InstructionLink {
@@ -149,7 +149,7 @@ impl InstructionLink {
     }
 
     /// Returns what the instruction covers.
-    pub(crate) const fn scope(&self) -> &InstructionScope {
+    pub(crate) fn scope(&self) -> &InstructionScope {
         &self.scope
     }
 
@@ -251,7 +251,7 @@ impl Instruction {
             normalizer_id: envelope.normalizer_id.clone(),
             classification: policy.classify(envelope.instruction_type.as_deref()),
             claims: self.claims(),
-            scope: envelope.scope.clone(),
+            scope: Box::new(envelope.scope.clone()),
         })
     }
 }

@@ -62,7 +62,7 @@ pub struct InstructionEnvelope {
 /// is out of scope. A field that is not known is refused, because it may be
 /// meant to restrict something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InstructionScope {
     /// The kind of thing, as in `repo`.
     #[serde(deserialize_with = "text")]
@@ -105,7 +105,7 @@ pub struct InstructionScope {
 
 impl InstructionScope {
     /// Returns which issues it covers.
-    pub fn of_issues(&self) -> IssueScope {
+    pub(crate) fn of_issues(&self) -> IssueScope {
         IssueScope {
             issues: self.issues.clone(),
             labels: self.labels.clone(),
@@ -195,7 +195,7 @@ impl Instruction {
     /// Reads an envelope from its file's name, without folders, and its bytes.
     ///
     /// Fields that this build does not know are skipped, but are part of the
-    /// digest. A name that appears twice in an object is refused: two readers
+    /// digest; those of the scope are refused. A name that appears twice in an object is refused: two readers
     /// would see two instructions.
     ///
     /// # Errors
@@ -205,7 +205,11 @@ impl Instruction {
         let id = id_of(file_name)?;
         let document = Document::parse_strict(bytes)?;
         let digest = format!("instr1_{}", canonical::ref_digest(document.fields()));
-        let (envelope, _) = document.versioned()?.read()?;
+        let (envelope, unknown) = document.versioned()?.read()?;
+        let mut unknown = unknown.into_paths().into_iter();
+        if let Some(field) = unknown.find(|field| field.starts_with("scope.")) {
+            return Err(FieldError::Unknown { field }.into());
+        }
         let envelope = InstructionEnvelope {
             schema: 1,
             ..envelope

@@ -110,6 +110,11 @@ operations! {
         "op/premath.sandbox_explain" "sandbox explain" - - reads;
         "op/premath.sandbox_try"     "sandbox try"     - - reads;
         "op/premath.trust"           "trust"           - - writes;
+        "op/premath.policy_show"     "policy show"     - - reads;
+        "op/premath.policy_explain"  "policy explain"  - - reads;
+        "op/premath.policy_seal"     "policy seal"     - - writes;
+        "op/premath.policy_check"    "policy check"    - - reads;
+        "op/premath.policy_diff"     "policy diff"     - - reads;
         "op/premath.doctor"          "doctor"          - - reads;
         "op/premath.audit"           "audit"           - - reads;
         "op/premath.clean"           "clean"           - - writes;

@@ -21,7 +21,7 @@ pub enum EndedBy {
     Budget,
     /// The machine's free disk or memory, waited for without success.
     Room,
-    /// What the batch's changes rest on was changed or taken away.
+    /// What the batch's changes rest on was changed or removed.
     Revoked,
 }
 
