@@ -164,8 +164,13 @@ impl Codex {
             "todo_list" => self.plan(id, &item, phase, out),
             "command_execution" => {
                 let input = digest_of(item.get("command")?);
+                // Only the request keeps it.
+                let text = match phase {
+                    Phase::Started => item.text("command")?,
+                    _ => None,
+                };
                 let call = Call {
-                    hooked: item.text("command")?.and_then(|text| command_key(&text)),
+                    hooked: text.and_then(|text| command_key(&text)),
                     ..Call::of(id, "command_execution", input)
                 };
                 self.call(call, &item, phase, out)

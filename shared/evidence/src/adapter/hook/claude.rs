@@ -9,8 +9,6 @@ use serde_json::{Map, Value, json};
 /// The hooks of Claude Code.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
-    // It reads no settings of the worktree: `--setting-sources user`.
-    rivals: &[],
     read,
     denial: denial_before_tool,
     join: Join::Id,

@@ -15,7 +15,6 @@ use std::collections::BTreeSet;
 /// The hooks of Codex.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
-    rivals: &[".codex/hooks.json", ".codex/config.toml"],
     read,
     denial: denial_before_tool,
     join: Join::Content,
@@ -172,19 +171,32 @@ fn absolute(path: &str, folder: &str) -> String {
 
 /// Returns what identifies a command of the stream: the text that the shell runs.
 pub(in crate::adapter) fn command_key(command: &str) -> Option<Sum> {
-    let [command] = &*commands_of_shell(command)? else {
+    if let Some(text) = quoted_text(command) {
+        return Some(canonical::sum_ordered(text));
+    }
+    // No shell runs a text of it.
+    if !command.contains("c ") {
         return None;
-    };
-    Some(canonical::sum_ordered(command.as_str()))
+    }
+    text_of_shell(command).map(|text| canonical::sum_ordered(&*text))
 }
 
-/// Returns the text of `sh -c TEXT`.
-fn commands_of_shell(command: &str) -> Option<Vec<String>> {
+/// Returns the text of `SHELL -lc 'TEXT'`, as most commands are, without a look at
+/// the rest of the syntax.
+fn quoted_text(command: &str) -> Option<&str> {
+    let (shell, rest) = command.split_once(' ')?;
+    let rest = rest.strip_prefix("-lc ").or(rest.strip_prefix("-c "))?;
+    let text = rest.strip_prefix('\'')?.strip_suffix('\'')?;
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || b"/._-".contains(&letter);
+    (shell.bytes().all(is_plain) && !text.contains('\'')).then_some(text)
+}
+
+/// Returns the text of `SHELL -c TEXT`, however it is quoted.
+fn text_of_shell(command: &str) -> Option<String> {
     let found = commands_of(command)?;
-    let words = &found.first()?.words;
-    match &**words {
+    match &*found.first()?.words {
         [_, option, text] if matches!(&*option.text, "-c" | "-lc") && !text.is_dynamic => {
-            Some(vec![text.text.clone()])
+            Some(text.text.clone())
         }
         _ => None,
     }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 /// The hooks of Gemini CLI.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
-    rivals: &[".gemini/settings.json"],
     read,
     denial: |reason| json!({"decision": "deny", "reason": reason}),
     join: Join::Content,

@@ -13,13 +13,6 @@ const PLUGIN: &str = include_str!("opencode_plugin.mjs");
 /// The hooks of OpenCode.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
-    // It imports these even where it must not use them.
-    rivals: &[
-        ".opencode/plugin",
-        ".opencode/plugins",
-        ".opencode/tool",
-        ".opencode/tools",
-    ],
     read,
     denial: |reason| json!({"deny": reason}),
     join: Join::Id,

@@ -52,9 +52,6 @@ pub(crate) enum HookAnswer {
 pub struct HookSpec {
     /// Makes the wiring.
     pub wiring: fn(&HookPlace<'_>) -> HookWiring,
-    /// Settings of a repository that the agent would read hooks from beside
-    /// ours, below the worktree.
-    pub rivals: &'static [&'static str],
     /// Reads an event.
     pub(crate) read: HookReader,
     /// Writes the answer to an event that denies a call.
