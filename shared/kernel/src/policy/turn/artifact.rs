@@ -20,19 +20,6 @@ pub const POLICY_PLACE: &str = "policies/control/harness-turn-policy-v1.json";
 /// The policy of a repository that has none of its own.
 const EMBEDDED: &str = include_str!("../turn_policy_default.json");
 
-/// The most repair rounds: an agent stops by itself after eight.
-const ROUNDS_MAX: u64 = 7;
-
-/// When a turn ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StopRules {
-    /// How often an agent that says it is done is shown the failure of the
-    /// verification and works on in its session, 0 to 7.
-    #[schemars(range(max = ROUNDS_MAX))]
-    pub repair_rounds: u64,
-}
-
 /// A valid policy whose digest is that of its content.
 ///
 /// A field that this build does not know is refused: a rule with a misspelt
@@ -54,8 +41,6 @@ pub struct TurnPolicy {
     tools: Vec<ToolRule>,
     /// How many calls a turn may have.
     calls: CallLimits,
-    /// When a turn ends.
-    stop: StopRules,
 }
 
 /// A policy that stops the run.
@@ -75,12 +60,6 @@ pub enum TurnPolicyError {
     ReasonMissing {
         /// The rule.
         rule_id: String,
-    },
-    /// There are more repair rounds than agents allow.
-    #[error("`stop.repairRounds` of the turn policy is a whole number from 0 to 7, found {found}")]
-    TooManyRounds {
-        /// The number that was found.
-        found: u64,
     },
     /// The digest is not that of the content.
     #[error("wrong policyDigest of the turn policy: expected `{expected}`, found `{found}`")]
@@ -159,10 +138,7 @@ impl TurnPolicy {
                 return Err(TurnPolicyError::ReasonMissing { rule_id });
             }
         }
-        match self.stop.repair_rounds {
-            0..=ROUNDS_MAX => Ok(()),
-            found => Err(TurnPolicyError::TooManyRounds { found }),
-        }
+        Ok(())
     }
 
     /// Returns the policy's id.
@@ -183,11 +159,6 @@ impl TurnPolicy {
     /// Returns how many calls a turn may have.
     pub const fn calls(&self) -> &CallLimits {
         &self.calls
-    }
-
-    /// Returns when a turn ends.
-    pub const fn stop(&self) -> &StopRules {
-        &self.stop
     }
 }
 
