@@ -309,3 +309,23 @@ fn ran_though_denied(run: &Run) -> Option<Run> {
     };
     Some(planted)
 }
+
+#[test]
+fn a_row_of_a_huge_event_is_small() {
+    let long = "a/".repeat(1 << 20);
+    for agent in Agent::ALL {
+        let mut journal = HookJournal::new(*agent, policy(), "/scratch/work");
+        let input = json!({"file_path": long, "filePath": long, "url": format!("http://{long}"),
+            "command": format!("*** Begin Patch\n*** Add File: {long}\n*** End Patch")});
+        let event = json!({
+            "kind": "before", "session": "s", "call": "c", "tool": "write", "args": input,
+            "session_id": "s", "tool_name": if *agent == Agent::Codex { "apply_patch" } else { "Write" },
+            "tool_use_id": "c", "tool_input": input,
+            "hook_event_name": if *agent == Agent::Gemini { "BeforeTool" } else { "PreToolUse" },
+        });
+        let (row, _) = journal.take(event.to_string().as_bytes());
+        assert_eq!(row.kind, "before", "{}", agent.as_str());
+        let length = serde_json::to_string(&row).unwrap().len();
+        assert!(length < 64 << 10, "{}: {length}", agent.as_str());
+    }
+}

@@ -11,7 +11,6 @@ use premath_kernel::issue::Holder;
 use premath_kernel::issue::lease::Life;
 use premath_kernel::json::canonical;
 use premath_kernel::json::token;
-use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -217,26 +216,6 @@ pub fn compress(path: &Path) -> Result<PathBuf, StoreError> {
     rename(&temporary, &compressed)?;
     remove(path)?;
     Ok(compressed)
-}
-
-/// Returns the SHA-256 of a file, in hexadecimal.
-///
-/// # Errors
-///
-/// [`StoreError::Io`].
-pub fn sha256_of(path: &Path) -> Result<String, StoreError> {
-    let digest = || -> io::Result<String> {
-        let mut file = File::open(path)?;
-        let mut digest = Sha256::new();
-        let mut part = vec![0; 64 * 1024];
-        loop {
-            match file.read(&mut part)? {
-                0 => return Ok(canonical::hex(&digest.finalize())),
-                length => digest.update(&part[..length]),
-            }
-        }
-    };
-    digest().map_err(StoreError::io("read", path))
 }
 
 /// Opens a file for the output of a command, mode 0600, empty.

@@ -3,12 +3,11 @@
 
 use super::HookServerError;
 use super::peer::is_below;
+use super::random_name;
 use crate::proxy::Socket;
 use premath_hook::TOKEN;
 use rustix::process::Pid;
-use std::collections::hash_map::RandomState;
 use std::fs;
-use std::hash::BuildHasher;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdTcpListener};
 use std::os::unix::net::UnixListener as StdUnixListener;
@@ -54,8 +53,7 @@ impl Door {
         let make = || -> io::Result<Self> {
             let listener = StdTcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             listener.set_nonblocking(true)?;
-            let random = || format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-            let token = random() + &random();
+            let token = random_name()?;
             fs::write(path, format!("{} {token}\n", listener.local_addr()?.port()))?;
             Ok(Self::Port(listener, token))
         };
@@ -118,7 +116,7 @@ impl Knock {
             self.is_admitted = given == *token.as_bytes();
         }
         if !self.is_admitted {
-            tracing::warn!("a process that is not the agent's spoke to the hooks of a lane");
+            tracing::debug!("a process that is not the agent's spoke to the hooks of a lane");
         }
         Ok(self.is_admitted.then_some(self.client))
     }

@@ -15,3 +15,16 @@ pub(crate) use door::DoorKind;
 pub(crate) use program::HookProgram;
 pub(crate) use server::{HookServer, HookServerError};
 pub(crate) use wiring::{HookSite, wire};
+
+use premath_kernel::json::canonical;
+use rustix::rand::{GetRandomFlags, getrandom};
+use std::io;
+
+/// Returns 32 hexadecimal digits that cannot be guessed.
+fn random_name() -> io::Result<String> {
+    let mut bytes = [0_u8; premath_hook::TOKEN / 2];
+    match getrandom(&mut bytes, GetRandomFlags::empty())? {
+        length if length == bytes.len() => Ok(canonical::hex(&bytes)),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The program's name, beside the binary that runs.
 const NAME: &str = "premath-hook";
@@ -25,10 +25,8 @@ impl HookProgram {
     /// The place of the binary that runs is not known.
     pub(crate) fn find() -> io::Result<Self> {
         let own = env::current_exe()?;
-        let beside = [own.parent(), own.parent().and_then(Path::parent)];
-        let beside = beside.into_iter().flatten().map(|above| above.join(NAME));
-        let small = beside.into_iter().find(|file| file.is_file());
-        Ok(match small {
+        let beside = own.with_file_name(NAME);
+        Ok(match beside.is_file().then_some(beside) {
             Some(file) => Self { file, mode: None },
             None => Self {
                 file: own,

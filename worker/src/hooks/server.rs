@@ -5,7 +5,9 @@ use crate::proxy::ProxyError;
 use premath_evidence::{HookJournal, HookRow};
 use premath_hook::EVENT_MAX;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::canonical;
 use rustix::process::Pid;
+use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,6 +23,9 @@ const CONNECTIONS: usize = 64;
 
 /// The bytes of events that are held at once, in KiB.
 const HELD_KIB: u32 = 64 * 1024;
+
+/// The most bytes of a journal's file; what would go over it is denied.
+const JOURNAL_MAX: u64 = 64 << 20;
 
 /// How long a client may take to send its event.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -59,6 +64,10 @@ struct Open {
     journal: Option<HookJournal>,
     /// The journal's file.
     file: File,
+    /// What was written to it.
+    digest: Sha256,
+    /// How many bytes that is.
+    length: u64,
     /// The first error of the file.
     failure: Option<io::Error>,
 }
@@ -91,6 +100,8 @@ impl HookServer {
             open: Mutex::new(Open {
                 journal: Some(journal),
                 file,
+                digest: Sha256::new(),
+                length: 0,
                 failure: None,
             }),
         });
@@ -123,17 +134,21 @@ impl HookServer {
         })
     }
 
-    /// Ends the socket and returns the journal.
+    /// Ends the socket and returns the journal, with the SHA-256 of its file.
     ///
     /// # Errors
     ///
     /// The journal's file could not be written.
-    pub(crate) fn finish(mut self) -> io::Result<HookJournal> {
+    pub(crate) fn finish(mut self) -> io::Result<(HookJournal, String)> {
         self.end();
         let mut open = self.state.open();
         match open.failure.take() {
             Some(error) => Err(error),
-            None => open.journal.take().ok_or(io::ErrorKind::NotFound.into()),
+            None => {
+                let journal = open.journal.take().ok_or(io::ErrorKind::NotFound)?;
+                let digest = std::mem::take(&mut open.digest).finalize();
+                Ok((journal, canonical::hex(&digest)))
+            }
         }
     }
 
@@ -204,6 +219,12 @@ impl Open {
     /// Takes an event: decides, and writes its row before it is answered.
     fn take(&mut self, event: &[u8]) -> io::Result<String> {
         let journal = self.journal.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        if self.length >= JOURNAL_MAX {
+            let detail = format!("the journal is over {JOURNAL_MAX} bytes");
+            journal.fault(FailureClass::HookChannelInvalid, detail);
+            // Without an answer the hook program denies.
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let (row, answer) = journal.take(event);
         if let Err(error) = self.write(&row) {
             self.failure.get_or_insert(error);
@@ -214,6 +235,107 @@ impl Open {
     fn write(&mut self, row: &HookRow) -> io::Result<()> {
         let mut line = serde_json::to_vec(row)?;
         line.push(b'\n');
-        self.file.write_all(&line)
+        self.file.write_all(&line)?;
+        self.digest.update(&line);
+        self.length += line.len() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_evidence::Agent;
+    use premath_kernel::policy::turn::TurnPolicy;
+    use rustix::process::{getpid, getppid};
+    use std::fs;
+    use std::io::Read;
+    use std::net::TcpStream;
+    use std::os::unix::fs::DirBuilderExt;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    const PROMPT: &[u8] = br#"{"session_id":"s","hook_event_name":"UserPromptSubmit"}"#;
+
+    fn started(folder: &Path, kind: DoorKind, root: Pid) -> (HookServer, PathBuf) {
+        let policy = Arc::new(TurnPolicy::embedded().unwrap());
+        let journal = HookJournal::new(Agent::Codex, policy, "/lane");
+        let file = File::create(folder.join("journal")).unwrap();
+        let private = folder.join("private");
+        fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
+        let door = private.join("socket");
+        let server = HookServer::start((kind, door.clone()), journal, file, root);
+        (server.unwrap(), door)
+    }
+
+    /// Sends an event, and returns what is answered until the connection ends.
+    fn exchange(mut stream: impl Read + Write, token: &[u8], event: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(event.len()).unwrap().to_be_bytes();
+        // A peer that is not admitted closes the connection at any time.
+        let _ = stream.write_all(&[token, &length, event].concat());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn only_processes_below_the_supervisor_are_answered() {
+        for (root, events) in [(getppid().unwrap(), 1), (getpid(), 0)] {
+            let folder = tempfile::tempdir().unwrap();
+            let (server, door) = started(folder.path(), DoorKind::Unix, root);
+            let answer = exchange(UnixStream::connect(&door).unwrap(), b"", PROMPT);
+            let expected: &[u8] = if events == 1 { &[0; 4] } else { &[] };
+            assert_eq!(answer, expected);
+            let (journal, digest) = server.finish().unwrap();
+            let facts = journal.facts(&[], String::new(), digest);
+            assert_eq!(facts.events, events);
+            assert!(!door.exists());
+            let written = fs::read(folder.path().join("journal")).unwrap();
+            assert_eq!(facts.journal_sha256, canonical::sha256_hex(&written));
+        }
+    }
+
+    #[test]
+    fn a_port_answers_only_who_knows_the_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, door) = started(folder.path(), DoorKind::Port, getpid());
+        let text = fs::read_to_string(&door).unwrap();
+        let (port, token) = text.trim().split_once(' ').unwrap();
+        let port: u16 = port.parse().unwrap();
+        let connect = || TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let guess = "0".repeat(token.len());
+        assert_eq!(exchange(connect(), guess.as_bytes(), PROMPT), b"");
+        assert_eq!(exchange(connect(), token.as_bytes(), PROMPT), [0; 4]);
+        let (journal, _) = server.finish().unwrap();
+        let facts = journal.facts(&[], String::new(), String::new());
+        assert_eq!(facts.events, 1);
+    }
+
+    #[test]
+    fn an_event_that_is_too_long_is_a_fault_and_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = getppid().unwrap();
+        let (server, door) = started(folder.path(), DoorKind::Unix, root);
+        let mut stream = UnixStream::connect(&door).unwrap();
+        stream.write_all(&u32::MAX.to_be_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"");
+        let (journal, _) = server.finish().unwrap();
+        let faults = journal.faults();
+        assert_eq!(faults.len(), 1);
+        assert_eq!(faults[0].class, FailureClass::HookChannelInvalid);
+    }
+
+    #[test]
+    fn a_journal_that_is_full_takes_no_more_and_is_a_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = getppid().unwrap();
+        let (server, door) = started(folder.path(), DoorKind::Unix, root);
+        server.state.open().length = JOURNAL_MAX;
+        let answer = exchange(UnixStream::connect(&door).unwrap(), b"", PROMPT);
+        assert_eq!(answer, b"");
+        let (journal, _) = server.finish().unwrap();
+        assert_eq!(journal.faults().len(), 1);
     }
 }

@@ -1,12 +1,10 @@
 //! Wires the hooks of an agent into the command that starts it.
 
-use super::HookProgram;
+use super::{HookProgram, random_name};
 use crate::sandbox::set;
 use crate::supervisor::CommandSpec;
 use premath_evidence::{Agent, HookPlace};
-use std::collections::hash_map::RandomState;
 use std::fs;
-use std::hash::BuildHasher;
 use std::io;
 use std::path::Path;
 
@@ -34,7 +32,7 @@ pub(crate) fn wire(
     folder: &Path,
     spec: &mut CommandSpec,
 ) -> io::Result<()> {
-    let name = format!("premath-{:016x}", RandomState::new().hash_one(0_u8));
+    let name = format!("premath-{}", random_name()?);
     let wiring = (agent.spec().hooks.wiring)(&HookPlace {
         program: &site.file.to_string_lossy(),
         mode: site.program.mode,

@@ -28,8 +28,11 @@ const FAULTS_MAX: usize = 20;
 /// How many denied calls are named.
 const DENIED_MAX: usize = 20;
 
-/// How much of a command a row shows, in bytes.
-const COMMAND_SHOWN: usize = 4_096;
+/// How much of a command, a path or a host a row shows, in bytes.
+const SHOWN: usize = 4_096;
+
+/// How many paths and hosts a row lists.
+const LISTED: usize = 16;
 
 /// One call, as the hooks report it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -343,6 +346,11 @@ impl HookJournal {
         self.denials
     }
 
+    /// Returns the first faults of the channel itself.
+    pub fn faults(&self) -> &[HookFault] {
+        &self.faults
+    }
+
     /// Returns what was reported, as a witness has it, with the faults of the
     /// turn and the journal's file.
     pub fn facts(&self, faults: &[HookFault], path: String, sha256: String) -> HookFacts {
@@ -371,15 +379,19 @@ fn describe(row: &mut HookRow, event: &HookEvent) {
     row.result_digest = call.result.map(|result| result.digest());
     if event.kind == HookKind::Before {
         row.tool_class = Some(call.call.class);
-        row.command = call.call.command.as_deref().map(|command| {
-            let mut end = command.len().min(COMMAND_SHOWN);
-            while !command.is_char_boundary(end) {
-                end -= 1;
-            }
-            command[..end].to_owned()
-        });
-        let paths = call.call.paths.iter().take(16);
-        row.paths = paths.map(|path| path.as_str().to_owned()).collect();
-        row.hosts = call.call.hosts.iter().take(16).cloned().collect();
+        row.command = call.call.command.as_deref().map(shown);
+        let paths = call.call.paths.iter().take(LISTED);
+        row.paths = paths.map(|path| shown(path.as_str())).collect();
+        let hosts = call.call.hosts.iter().take(LISTED);
+        row.hosts = hosts.map(|host| shown(host)).collect();
     }
+}
+
+/// Returns the beginning of a text that an agent gave.
+fn shown(text: &str) -> String {
+    let mut end = text.len().min(SHOWN);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
 }

@@ -23,11 +23,10 @@ impl HookedTurn {
     /// Ends the hooks of a command.
     pub(super) fn end(hooks: CommandHooks) -> Result<Self, CommandError> {
         let file = hooks.file.clone();
-        let journal = hooks.finish().map_err(|source| CommandError::Stream {
+        let (journal, sha256) = hooks.finish().map_err(|source| CommandError::Stream {
             path: file.clone(),
             source,
         })?;
-        let sha256 = artifact::sha256_of(&file)?;
         Ok(Self {
             journal,
             path: artifact::compress(&file)?,

@@ -35,12 +35,12 @@ pub(crate) struct CommandHooks {
 }
 
 impl CommandHooks {
-    /// Ends the socket, and returns the journal.
+    /// Ends the socket, and returns the journal with the SHA-256 of its file.
     ///
     /// # Errors
     ///
     /// The journal's file could not be written.
-    pub(crate) fn finish(self) -> io::Result<HookJournal> {
+    pub(crate) fn finish(self) -> io::Result<(HookJournal, String)> {
         self.server.finish()
     }
 
@@ -75,10 +75,15 @@ impl Lane {
         owner: &CommandOwner<'_>,
         (scratch, spec): (&Scratch, &mut CommandSpec),
     ) -> Result<Option<CommandHooks>, ConfineError> {
-        let agent = owner.agent(phase);
-        let agent = agent.filter(|agent| self.batch.settings.hooked(*agent, command));
+        let agent = self.hooked(phase, command, owner);
         let hooks = agent.map(|agent| self.start_hooks(agent, owner, scratch, spec));
         hooks.transpose()
+    }
+
+    /// Returns the agent that a command is, where its hooks are wired in.
+    fn hooked(&self, phase: Phase, command: &str, owner: &CommandOwner<'_>) -> Option<Agent> {
+        let agent = owner.agent(phase)?;
+        self.batch.settings.hooked(agent, command).then_some(agent)
     }
 
     /// Returns what belongs to a command that is not confined: its hooks.
@@ -89,12 +94,13 @@ impl Lane {
         owner: &CommandOwner<'_>,
         spec: &mut CommandSpec,
     ) -> Result<Confined, ConfineError> {
-        if owner.agent(phase).is_none() {
+        let Some(agent) = self.hooked(phase, command, owner) else {
             return Ok(Confined::default());
-        }
+        };
         let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
+        spec.scratch = Some(scratch.whole().to_path_buf());
         Ok(Confined {
-            hooks: self.hooks_of(phase, command, owner, (&scratch, spec))?,
+            hooks: Some(self.start_hooks(agent, owner, &scratch, spec)?),
             scratch: Some(scratch),
             ..Confined::default()
         })
@@ -115,10 +121,10 @@ impl Lane {
             .mode(0o700)
             .create(&folder)
             .map_err(ConfineError::Scratch)?;
-        let own_files = match mounts {
-            true => None,
-            false => Some(Scratch::make_apart().map_err(ConfineError::Scratch)?),
-        };
+        // A view has folders of its own.
+        let needs_own = !mounts && agent.spec().hooks.needs_own_folder;
+        let own_files = needs_own.then(Scratch::make_apart).transpose();
+        let own_files = own_files.map_err(ConfineError::Scratch)?;
         let files = own_files.as_ref().map_or(&*folder, Scratch::path);
         let seen = Path::new(OWN).join(SEEN);
         let program_seen = program_seen();

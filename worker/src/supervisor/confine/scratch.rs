@@ -1,7 +1,9 @@
 //! A temporary folder of a step's own, and its removal whatever is in it.
 
+use premath_platform::process::{Presence, presence};
 use premath_worktree::removal::remove_entry;
 use rustix::fs::{CWD, IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, openat};
+use rustix::process::Pid;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::fd::AsFd;
@@ -48,7 +50,10 @@ impl Scratch {
         };
         let above = home.join(".cache/premath");
         match fs::create_dir_all(&above) {
-            Ok(()) => Self::make_in(&above),
+            Ok(()) => {
+                remove_left(&above);
+                Self::make_in(&above)
+            }
             // A home that cannot be written.
             Err(_) => Self::make(),
         }
@@ -96,6 +101,22 @@ impl Drop for Scratch {
         if let Err(error) = remove(&self.whole) {
             let folder = self.whole.display();
             tracing::warn!(%folder, %error, "cannot remove a temporary folder");
+        }
+    }
+}
+
+/// Removes what harnesses that are gone left in a folder.
+fn remove_left(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix("premath-"));
+        let maker = maker.and_then(|rest| rest.split('-').next()?.parse().ok());
+        if maker
+            .and_then(Pid::from_raw)
+            .is_some_and(|maker| presence(maker) == Presence::Gone)
+        {
+            // The next one tries again.
+            let _ = remove(&entry.path());
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::event::{HookFlaw, call_of, digest_of, name, optional_name};
 use super::spec::{HookFile, HookPlace, HookSpec, HookWiring, Join};
-use super::{HookCall, HookEvent, HookKind, PATIENCE, command, denial_before_tool, input};
+use super::{HookCall, HookEvent, PATIENCE, command, denial_before_tool, input, read_with};
 use premath_kernel::policy::turn::ToolClass;
 use serde_json::{Map, Value, json};
 
 /// The hooks of Claude Code.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
+    needs_own_folder: false,
     read,
     denial: denial_before_tool,
     join: Join::Id,
@@ -60,23 +61,7 @@ fn wiring(place: &HookPlace<'_>) -> HookWiring {
 }
 
 fn read(event: &Map<String, Value>, worktree: &str) -> Result<HookEvent, HookFlaw> {
-    let kind = match &*name(event, "hook_event_name")? {
-        "UserPromptSubmit" => HookKind::Prompt,
-        "PreToolUse" => HookKind::Before,
-        "PostToolUse" => HookKind::After,
-        "PostToolUseFailure" => HookKind::Failed,
-        "SubagentStart" => HookKind::SubagentBegun,
-        "Stop" => HookKind::End,
-        _ => HookKind::Other,
-    };
-    let is_call = matches!(kind, HookKind::Before | HookKind::After | HookKind::Failed);
-    Ok(HookEvent {
-        kind,
-        session: Some(name(event, "session_id")?),
-        caller: optional_name(event, "agent_id")?,
-        parent: None,
-        call: is_call.then(|| call(event, worktree)).transpose()?,
-    })
+    read_with(event, worktree, call)
 }
 
 fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw> {

@@ -5,7 +5,9 @@
 
 use super::event::{HookFlaw, call_of, digest_of, name, optional_name, text};
 use super::spec::{HookPlace, HookSpec, HookWiring, Join};
-use super::{HookCall, HookEvent, HookKey, HookKind, PATIENCE, command, denial_before_tool, input};
+use super::{
+    HookCall, HookEvent, HookKey, PATIENCE, command, denial_before_tool, input, read_with,
+};
 use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::policy::turn::command::commands_of;
 use premath_kernel::policy::turn::{CallPath, ToolClass};
@@ -15,6 +17,7 @@ use std::collections::BTreeSet;
 /// The hooks of Codex.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
+    needs_own_folder: false,
     read,
     denial: denial_before_tool,
     join: Join::Content,
@@ -62,22 +65,7 @@ fn wiring(place: &HookPlace<'_>) -> HookWiring {
 }
 
 fn read(event: &Map<String, Value>, worktree: &str) -> Result<HookEvent, HookFlaw> {
-    let kind = match &*name(event, "hook_event_name")? {
-        "UserPromptSubmit" => HookKind::Prompt,
-        "PreToolUse" => HookKind::Before,
-        "PostToolUse" => HookKind::After,
-        "SubagentStart" => HookKind::SubagentBegun,
-        "Stop" => HookKind::End,
-        _ => HookKind::Other,
-    };
-    let is_call = matches!(kind, HookKind::Before | HookKind::After);
-    Ok(HookEvent {
-        kind,
-        session: Some(name(event, "session_id")?),
-        caller: optional_name(event, "agent_id")?,
-        parent: None,
-        call: is_call.then(|| call(event, worktree)).transpose()?,
-    })
+    read_with(event, worktree, call)
 }
 
 fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw> {

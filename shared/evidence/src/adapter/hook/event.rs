@@ -27,6 +27,11 @@ pub(crate) enum HookKind {
 }
 
 impl HookKind {
+    /// Returns whether an event is about a tool call.
+    pub(super) const fn is_of_call(self) -> bool {
+        matches!(self, Self::Before | Self::After | Self::Failed)
+    }
+
     /// Returns the word that the journal has.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 /// The hooks of Gemini CLI.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
+    needs_own_folder: true,
     read,
     denial: |reason| json!({"decision": "deny", "reason": reason}),
     join: Join::Content,
@@ -59,13 +60,15 @@ fn read(event: &Map<String, Value>, worktree: &str) -> Result<HookEvent, HookFla
         "AfterAgent" => HookKind::End,
         _ => HookKind::Other,
     };
-    let is_call = matches!(kind, HookKind::Before | HookKind::After);
     Ok(HookEvent {
         kind,
         session: Some(name(event, "session_id")?),
         caller: None,
         parent: None,
-        call: is_call.then(|| call(event, worktree)).transpose()?,
+        call: kind
+            .is_of_call()
+            .then(|| call(event, worktree))
+            .transpose()?,
     })
 }
 

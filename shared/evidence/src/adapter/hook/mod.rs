@@ -13,7 +13,7 @@ pub(crate) use event::{HookCall, HookEvent, HookKey, HookKind};
 pub(crate) use spec::{HookAnswer, Join};
 pub use spec::{HookFile, HookPlace, HookSpec, HookWiring};
 
-use event::HookFlaw;
+use event::{HookFlaw, name, optional_name};
 use serde_json::{Map, Value, json};
 
 /// The seconds that an agent waits for the hook program.
@@ -47,5 +47,33 @@ fn input<'e>(event: &'e Map<String, Value>, field: &'static str) -> Result<&'e V
     event.get(field).ok_or(HookFlaw::Field {
         field,
         expected: "the input of the tool",
+    })
+}
+
+/// Reads an event whose fields Claude Code and Codex name alike; `call` reads that
+/// of a call.
+fn read_with(
+    event: &Map<String, Value>,
+    worktree: &str,
+    call: fn(&Map<String, Value>, &str) -> Result<HookCall, HookFlaw>,
+) -> Result<HookEvent, HookFlaw> {
+    let kind = match &*name(event, "hook_event_name")? {
+        "UserPromptSubmit" => HookKind::Prompt,
+        "PreToolUse" => HookKind::Before,
+        "PostToolUse" => HookKind::After,
+        "PostToolUseFailure" => HookKind::Failed,
+        "SubagentStart" => HookKind::SubagentBegun,
+        "Stop" => HookKind::End,
+        _ => HookKind::Other,
+    };
+    Ok(HookEvent {
+        kind,
+        session: Some(name(event, "session_id")?),
+        caller: optional_name(event, "agent_id")?,
+        parent: None,
+        call: kind
+            .is_of_call()
+            .then(|| call(event, worktree))
+            .transpose()?,
     })
 }

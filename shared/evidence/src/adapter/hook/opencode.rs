@@ -13,6 +13,7 @@ const PLUGIN: &str = include_str!("opencode_plugin.mjs");
 /// The hooks of OpenCode.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     wiring,
+    needs_own_folder: false,
     read,
     denial: |reason| json!({"deny": reason}),
     join: Join::Id,
@@ -51,13 +52,15 @@ fn read(event: &Map<String, Value>, worktree: &str) -> Result<HookEvent, HookFla
         "idle" => HookKind::End,
         _ => HookKind::Other,
     };
-    let is_call = matches!(kind, HookKind::Before | HookKind::After | HookKind::Failed);
     Ok(HookEvent {
         kind,
         session: Some(name(event, "session")?),
         caller: optional_name(event, "child")?,
         parent: optional_name(event, "parent")?,
-        call: is_call.then(|| call(event, kind, worktree)).transpose()?,
+        call: kind
+            .is_of_call()
+            .then(|| call(event, kind, worktree))
+            .transpose()?,
     })
 }
 

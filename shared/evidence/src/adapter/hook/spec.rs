@@ -52,6 +52,9 @@ pub(crate) enum HookAnswer {
 pub struct HookSpec {
     /// Makes the wiring.
     pub wiring: fn(&HookPlace<'_>) -> HookWiring,
+    /// Whether it reads the wiring's files from no folder below one that others
+    /// may write to, such as `/tmp`.
+    pub needs_own_folder: bool,
     /// Reads an event.
     pub(crate) read: HookReader,
     /// Writes the answer to an event that denies a call.
