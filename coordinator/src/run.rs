@@ -211,6 +211,7 @@ fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Rep
         landing: batch.landing.is_on().then_some(&batch.settings.landing),
         ends_at: deadline.ends_at(begun.wall, ran),
         sandbox: &batch.settings.sandbox.choice,
+        hooks: batch.settings.describe_hooks(),
     }));
     for target_sync in batch.target_sync() {
         reporter.notice(&Notice::TargetSync(target_sync));

@@ -51,6 +51,9 @@ impl<W: Write> HumanReporter<W> {
         ));
         self.line(&start.mode.describe());
         self.line(&start.sandbox.describe());
+        if let Some(hooks) = &start.hooks {
+            self.line(hooks);
+        }
         if let Some(rule) = start.landing {
             let target = &rule.target;
             self.line(&match rule.mode {

@@ -51,6 +51,9 @@ pub struct BatchTerms<'a> {
     pub ends_at: Option<jiff::Timestamp>,
     /// The sandbox mode of the commands, and why.
     pub sandbox: &'a SandboxChoice,
+    /// Whether agents' tool calls are checked before they run, in a line; none
+    /// where no agent works.
+    pub hooks: Option<String>,
 }
 
 /// Something that happened in a batch.

@@ -194,16 +194,16 @@ impl SettingsError {
             ),
             Self::Policy {
                 source: PolicyError::DigestMismatch { .. },
-                ..
+                path,
             }
             | Self::TurnPolicy {
                 source: TurnPolicyError::DigestMismatch { .. },
-                ..
-            } => Some(
+                path,
+            } => Some(format!(
                 "the artifact changed after its approval: restore it, or seal it again with \
-                `premath policy seal`"
-                    .to_owned(),
-            ),
+                `premath policy seal {}`",
+                path.display()
+            )),
             _ => None,
         }
     }

@@ -1,7 +1,9 @@
 //! Whether the tool calls of agents are checked before they run.
 
-use super::{Sandbox, SettingsError, Workforce};
+use super::{Sandbox, Settings, SettingsError, Workforce};
+use premath_evidence::Agent;
 use premath_kernel::policy::sandbox::SandboxMode;
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 /// The `hooks` under `[agent]`.
@@ -22,6 +24,37 @@ impl FromStr for HookMode {
             "on" => Ok(Self::On),
             "off" => Ok(Self::Off),
             other => Err(format!("invalid value `{other}`: expected `on` or `off`")),
+        }
+    }
+}
+
+impl Settings {
+    /// Returns whether the hooks of an agent are wired into a command.
+    pub(crate) fn hooked(&self, agent: Agent, command: &str) -> bool {
+        self.hooks_of_agents && agent.spec().is_wireable(command)
+    }
+
+    /// Says in a line whether the tool calls of agents are checked before they run;
+    /// nothing where no agent works.
+    pub fn describe_hooks(&self) -> Option<String> {
+        let agents = self.work.all();
+        let agents = agents.filter_map(|work| Some((work.adapter.agent()?, &*work.command)));
+        let (checked, unchecked): (Vec<_>, Vec<_>) =
+            agents.partition(|(agent, command)| self.hooked(*agent, command));
+        let names = |found: &[(Agent, &str)]| {
+            let names: BTreeSet<&str> = found.iter().map(|(agent, _)| agent.as_str()).collect();
+            names.into_iter().collect::<Vec<_>>().join(", ")
+        };
+        match (checked.is_empty(), unchecked.is_empty()) {
+            (true, true) => None,
+            (_, true) => Some(format!(
+                "tool calls of {} are checked by the turn policy before they run",
+                names(&checked)
+            )),
+            _ => Some(format!(
+                "tool calls of {} are not checked before they run (`hooks` under [agent])",
+                names(&unchecked)
+            )),
         }
     }
 }
@@ -54,7 +87,7 @@ pub(super) fn are_on(
         Some(HookMode::On) => {}
     }
     for work in work.all() {
-        let wireable = |agent: premath_evidence::Agent| agent.spec().is_wireable(&work.command);
+        let wireable = |agent: Agent| agent.spec().is_wireable(&work.command);
         if !work.adapter.agent().is_some_and(wireable) {
             return Err(refused(format!(
                 "hooks cannot be added to `{}`: expected the program of an agent first, and `< \

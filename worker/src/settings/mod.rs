@@ -52,7 +52,6 @@ pub(crate) use verify::tracked_at;
 pub(crate) use world::{WorldSettings, worlds_root};
 
 pub use crate::environment::EnvironmentRules;
-use premath_evidence::Agent;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
@@ -301,11 +300,6 @@ impl Settings {
             "governance": self.governance,
             "worlds": self.worlds,
         }))
-    }
-
-    /// Returns whether the hooks of an agent are wired into a command.
-    pub(crate) fn hooked(&self, agent: Agent, command: &str) -> bool {
-        self.hooks_of_agents && agent.spec().is_wireable(command)
     }
 
     /// Leaves a person's own checkout on its branch: if the main worktree is a

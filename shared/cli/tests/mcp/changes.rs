@@ -246,6 +246,9 @@ fn a_status_that_needs_evidence_is_refused_whatever_is_claimed() {
         let refused = client.refused("issue_update", edit, "mutation.use_evidence_missing");
         let hint = refused["hint"].as_str().unwrap();
         assert!(hint.contains("premath issue update"), "{hint}");
+        // One that others wait for would release them.
+        let add = json!({"id": "new", "title": "t", "status": status});
+        client.refused("issue_add", add, "mutation.use_evidence_missing");
     }
     assert_eq!(before, project.bytes());
     client.accepted("issue_update", json!({"id": "a", "status": "open"}));

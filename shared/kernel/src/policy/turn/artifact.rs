@@ -9,6 +9,7 @@ use crate::json::field::FieldError;
 use crate::json::read::text;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The kind of a turn policy artifact.
@@ -91,7 +92,9 @@ impl TurnPolicy {
     pub fn parse(bytes: &[u8]) -> Result<Self, TurnPolicyError> {
         let document = Document::parse_strict(bytes)?;
         let expected = canonical::policy_digest(document.fields());
-        let policy: Self = document.of_kind("policyKind", POLICY_KIND)?.read_known()?;
+        let tools = document.fields().get("tools").cloned();
+        let read = document.of_kind("policyKind", POLICY_KIND)?.read_known();
+        let policy: Self = read.map_err(|error| with_place(error, tools.as_ref()))?;
         policy.check()?;
         if policy.policy_digest != expected {
             return Err(TurnPolicyError::DigestMismatch {
@@ -159,6 +162,23 @@ impl TurnPolicy {
     /// Returns how many calls a turn may have.
     pub const fn calls(&self) -> &CallLimits {
         &self.calls
+    }
+}
+
+/// Names the rule that has an unknown field: its path alone is that of all rules.
+fn with_place(error: FieldError, tools: Option<&Value>) -> FieldError {
+    let FieldError::Unknown { field } = &error else {
+        return error;
+    };
+    let name = field.strip_prefix("tools[].");
+    let rules = tools.and_then(Value::as_array);
+    let place = name.zip(rules).and_then(|(name, rules)| {
+        let place = rules.iter().position(|rule| rule.get(name).is_some())?;
+        Some(format!("tools[{place}].{name}"))
+    });
+    match place {
+        Some(field) => FieldError::Unknown { field },
+        None => error,
     }
 }
 

@@ -184,7 +184,7 @@ fn assert_contains(text: &str, part: &str) {
 fn a_policy_with_a_fault_is_refused_by_its_name() {
     assert_contains(
         &fault(|policy| policy["tools"][0]["argument"] = "push".into()),
-        "`tools[].argument`",
+        "`tools[0].argument`",
     );
     assert_contains(
         &fault(|policy| policy["tools"][0]["reason"] = " ".into()),
