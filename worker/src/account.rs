@@ -6,7 +6,10 @@ use premath_kernel::policy::budget::{Spent, usd};
 use premath_kernel::record::trajectory::{Account, ProviderAccount};
 use std::time::Duration;
 
-/// Returns a line for each provider, the breaker, and what ended the batch.
+/// How many issues a line lists.
+const LISTED: usize = 10;
+
+/// Returns a line for each provider, the denied calls, the breaker, and what ended the batch.
 pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, used) in account.providers() {
@@ -16,6 +19,7 @@ pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp)
     if account.providers().len() > 1 && spent != Spent::default() {
         lines.push(format!("in all: {spent}"));
     }
+    lines.extend(denials(account));
     match account.breaker_openings() {
         0 => {}
         1 => lines.push("the breaker opened once".to_owned()),
@@ -25,6 +29,29 @@ pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp)
         lines.push(format!("ended by {}", ended_by.phrase()));
     }
     lines
+}
+
+/// Says which calls of agents the gate denied, and in which issues.
+fn denials(account: &Account) -> Option<String> {
+    let rules = account.denials();
+    let count: u64 = rules.values().sum();
+    let rules = rules.iter();
+    let rules: Vec<String> = rules.map(|(rule, n)| format!("{rule} {n}")).collect();
+    let mut issues: Vec<&str> = account.denied_issues().map(|id| &**id).collect();
+    let more = issues.len().saturating_sub(LISTED);
+    issues.truncate(LISTED);
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (count > 0).then(|| {
+        plain(&format!(
+            "gate denied {count} call(s) ({}) in {}{more}",
+            rules.join(", "),
+            issues.join(", ")
+        ))
+        .into_owned()
+    })
 }
 
 fn provider(account: &ProviderAccount, now: jiff::Timestamp) -> String {
@@ -79,6 +106,7 @@ mod tests {
                 output: 50,
             }),
             cost_nano_usd: Some(1_250_000_000),
+            denials: [("no_push".to_owned(), 2), ("no_publish".to_owned(), 1)].into(),
             ..AgentRecord::default()
         });
         let mut account = Account::default();
@@ -101,6 +129,7 @@ mod tests {
                 "codex: 1 attempt(s), 1050 tokens (1000 in, 200 of them cached, 50 out), 1.25 USD",
                 "gemini: parked 1 time(s), 1m",
                 "in all: 1050 tokens, 1.25 USD",
+                "gate denied 3 call(s) (no_publish 1, no_push 2) in a",
                 "the breaker opened once",
                 "ended by the time to stop",
             ]

@@ -3,12 +3,14 @@
 
 use crate::agents::{batch, reaches_alone};
 use premath_evidence::Agent;
+use premath_kernel::policy::turn::TurnPolicy;
 use premath_tests::agents::{Installed, Profile, missing};
 use premath_tests::model::{Journal, ModelServer, Scripts};
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// A command that is denied, a file that is not, and an end.
 fn denied_script() -> Value {
@@ -46,7 +48,8 @@ fn denies_before_it_runs(agent: Agent) {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("denied.json"), denied_script().to_string()).unwrap();
     let scripts = Scripts::of_folder(&folder).unwrap();
-    let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
+    let requests = scratch.folder().join("requests");
+    let server = ModelServer::start(scripts, Journal::default(), Some(requests.clone())).unwrap();
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let profile = Profile::set_up(&installed, home.path(), &server.url());
     let run = batch(&scratch, &installed, &profile).args(["--sandbox", "namespaces"]);
@@ -63,9 +66,36 @@ fn denies_before_it_runs(agent: Agent) {
     assert_eq!(hooks["denials"], 1, "{hooks}");
     assert_eq!(hooks["denied"][0]["ruleId"], "no_push");
     assert_eq!(hooks["faults"], json!([]));
-    // The agent has read the reason.
-    let asked = server.turns();
-    assert!(asked.len() >= 3, "{}", asked.len());
+    assert_eq!(
+        scratch.steps_of("denied")[0]["agent"]["denials"],
+        json!({"no_push": 1})
+    );
+    let ended = &ended.events()[..];
+    let ended = ended.last().unwrap();
+    assert_eq!(ended["event"], "batch.ended");
+    assert_eq!(ended["providers"][0]["denials"], json!({"no_push": 1}));
+    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    let line = "gate denied 1 call(s) (no_push 1) in denied";
+    assert!(report.lines().any(|printed| printed == line), "{report}");
+    assert!(is_sent_back(&requests), "the model has not read the reason");
+}
+
+/// Returns whether the agent sent the model the reason of the rule `no_push`, in
+/// anything but the prompt.
+fn is_sent_back(requests: &Path) -> bool {
+    let policy: Value = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
+    let rules = policy["tools"].as_array().unwrap();
+    let rule = rules.iter().find(|rule| rule["ruleId"] == "no_push");
+    let reason = rule.unwrap()["reason"].as_str().unwrap();
+    let has_reason = |body: &str| body.contains(reason);
+    let files = fs::read_dir(requests).unwrap();
+    let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let bodies = files.iter().map(|file| fs::read_to_string(file).unwrap());
+    let bodies: Vec<String> = bodies.collect();
+    // No request before the call has it.
+    assert!(!has_reason(&bodies[0]), "{}", bodies[0]);
+    bodies.iter().any(|body| has_reason(body))
 }
 
 #[test]

@@ -8,6 +8,7 @@ use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::provider::UsageLimit;
 use premath_kernel::record::trajectory::{AgentRecord, TokenCounts};
 use premath_kernel::turn::JoinCheckInput;
+use std::collections::BTreeMap;
 
 /// The calls that a work command reported.
 #[derive(Debug)]
@@ -45,8 +46,9 @@ impl WorkAccount {
         }
     }
 
-    /// Takes in what an agent's stream amounts to.
-    pub(super) fn take_in(&mut self, stream: FoldedStream) {
+    /// Takes in what an agent's stream amounts to, and which of its calls were
+    /// denied.
+    pub(super) fn take_in(&mut self, stream: FoldedStream, denials: BTreeMap<String, u64>) {
         let used = stream.spent();
         self.spent = spent(used);
         let tokens = used.tokens.map(|tokens| TokenCounts {
@@ -68,6 +70,7 @@ impl WorkAccount {
             tokens,
             cost_nano_usd: used.cost_nano_usd,
             limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
+            denials,
         });
         self.reported = Some(ReportedCalls::Stream(Box::new(stream)));
     }

@@ -109,7 +109,8 @@ pub struct HookJournal {
     pub(super) session: Option<String>,
     pub(super) has_prompt: bool,
     events: u64,
-    denials: u64,
+    /// How many calls were denied, by the rule or the limit.
+    denials: BTreeMap<String, u64>,
     /// The first calls that were denied.
     denied: Vec<DeniedCall>,
     pub(super) faults: Vec<HookFault>,
@@ -130,7 +131,7 @@ impl HookJournal {
             session: None,
             has_prompt: false,
             events: 0,
-            denials: 0,
+            denials: BTreeMap::new(),
             denied: Vec::new(),
             faults: Vec::new(),
         }
@@ -244,7 +245,7 @@ impl HookJournal {
     }
 
     fn count_denial(&mut self, call: &HookCall, rule_id: &str) {
-        self.denials += 1;
+        *self.denials.entry(rule_id.to_owned()).or_default() += 1;
         if self.denied.len() < DENIED_MAX {
             self.denied.push(DeniedCall {
                 tool: call.tool.clone(),
@@ -341,9 +342,9 @@ impl HookJournal {
         detail
     }
 
-    /// Returns how many calls were denied.
-    pub const fn denials(&self) -> u64 {
-        self.denials
+    /// Returns how many calls were denied, by the rule or the limit.
+    pub const fn denials(&self) -> &BTreeMap<String, u64> {
+        &self.denials
     }
 
     /// Returns the first faults of the channel itself.
@@ -359,7 +360,7 @@ impl HookJournal {
             turn_policy_digest: self.policy.policy_digest().to_owned(),
             events: self.events,
             calls: self.calls.len() as u64,
-            denials: self.denials,
+            denials: self.denials.values().sum(),
             denied: self.denied.clone(),
             faults: faults.iter().map(shown).collect(),
             journal_path: path,

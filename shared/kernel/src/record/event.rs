@@ -409,6 +409,8 @@ pub struct ProviderUse<'a> {
     pub tokens: Option<TokenCounts>,
     /// What it cost, in billionths of a dollar; null where it is not reported.
     pub cost_nano_usd: Option<u64>,
+    /// How many calls of its agent the turn policy denied, by the rule or the limit.
+    pub denials: &'a BTreeMap<String, u64>,
     /// How often it was parked.
     pub parkings: u64,
     /// How long it was parked, in milliseconds.
@@ -423,6 +425,7 @@ impl<'a> ProviderUse<'a> {
             steps: account.steps,
             tokens: account.tokens,
             cost_nano_usd: account.cost_nano_usd,
+            denials: &account.denials,
             parkings: account.parkings,
             parked_ms: u64::try_from(account.parked(now).as_millis()).unwrap_or(u64::MAX),
         };

@@ -6,6 +6,7 @@ use premath_evidence::{FoldedStream, HookFault, HookJournal, reconcile};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::record::witness::HookFacts;
 use premath_memory::artifact;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The hooks of a turn that is over.
@@ -43,9 +44,12 @@ impl HookedTurn {
     /// Returns the classes of the faults, each once.
     pub(super) fn classes(&self) -> impl Iterator<Item = FailureClass> {
         let classes = self.faults.iter().map(|fault| fault.class);
-        classes
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
+        classes.collect::<BTreeSet<_>>().into_iter()
+    }
+
+    /// Returns how many calls were denied, by the rule or the limit.
+    pub(super) fn denials(&self) -> BTreeMap<String, u64> {
+        self.journal.denials().clone()
     }
 
     /// Returns what the witness has.

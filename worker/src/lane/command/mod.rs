@@ -24,6 +24,7 @@ use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Budget;
 use premath_memory::{StoreError, artifact, clock};
 use premath_worktree::tree::TreeState;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ pub(crate) struct Ran {
     pub(crate) survivors: u32,
     /// What the agent's event stream amounts to, where it printed one.
     pub(crate) stream: Option<FoldedStream>,
+    /// How many calls of the agent were denied, by the rule or the limit.
+    pub(crate) denials: BTreeMap<String, u64>,
 }
 
 impl Ran {

@@ -18,6 +18,8 @@ pub struct ProviderAccount {
     pub tokens: Option<TokenCounts>,
     /// What it cost, in billionths of a dollar, where it is reported.
     pub cost_nano_usd: Option<u64>,
+    /// How many calls of its agent the turn policy denied, by the rule or the limit.
+    pub denials: BTreeMap<String, u64>,
     /// How often it was parked.
     pub parkings: u64,
     /// How long it was parked, what still lasts left out.
@@ -47,6 +49,10 @@ impl ProviderAccount {
             let sum = self.cost_nano_usd.get_or_insert_default();
             *sum = sum.saturating_add(cost);
         }
+        for (rule, count) in &agent.denials {
+            let sum = self.denials.entry(rule.clone()).or_default();
+            *sum = sum.saturating_add(*count);
+        }
     }
 }
 
@@ -57,6 +63,8 @@ pub struct IssueAccount {
     pub spent: Spent,
     /// From claims to rows, without the time in which others were waited for.
     pub time: Duration,
+    /// How many calls of its agents the turn policy denied.
+    pub denials: u64,
 }
 
 /// What a batch used and waited for.
@@ -107,6 +115,8 @@ impl Account {
         if let Some(issue) = &row.issue_id {
             let account = self.issues.entry(issue.clone()).or_default();
             account.spent = account.spent.plus(spent);
+            let denials = row.agent.iter().flat_map(|agent| agent.denials.values());
+            account.denials = denials.fold(account.denials, |sum, one| sum.saturating_add(*one));
             // What a person or a limit cut short is not held against the issue.
             if !cut && let Some(started) = &row.started_at {
                 let time = between(started.time(), row.finished_at.time());
@@ -135,6 +145,24 @@ impl Account {
     /// Returns what the batch had of each provider, by name.
     pub const fn providers(&self) -> &BTreeMap<String, ProviderAccount> {
         &self.providers
+    }
+
+    /// Returns how many calls of agents the turn policy denied, by the rule or the
+    /// limit.
+    pub fn denials(&self) -> BTreeMap<&str, u64> {
+        let mut denials = BTreeMap::<&str, u64>::new();
+        let providers = self.providers.values();
+        for (rule, count) in providers.flat_map(|provider| &provider.denials) {
+            let sum = denials.entry(rule).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        denials
+    }
+
+    /// Returns the issues in whose steps the turn policy denied calls, sorted.
+    pub fn denied_issues(&self) -> impl Iterator<Item = &IssueId> {
+        let denied = self.issues.iter();
+        denied.filter_map(|(id, account)| (account.denials > 0).then_some(id))
     }
 
     /// Returns how often the breaker opened.

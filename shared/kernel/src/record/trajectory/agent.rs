@@ -1,9 +1,10 @@
 //! Which agent worked in a step, and what it used: the `agent` of a row.
 
-use crate::json::read::{text, unless_blank};
+use crate::json::read::{or_default, text, unless_blank};
 use crate::json::stamp::Stamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Tokens that an agent's model counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +55,13 @@ pub struct AgentRecord {
     /// When a limit that refused it resets, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_resets_at: Option<Stamp>,
+    /// How many of its calls the turn policy denied before they ran, by the rule or
+    /// the limit.
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
+    pub denials: BTreeMap<String, u64>,
 }
 
 #[cfg(test)]
@@ -68,6 +76,7 @@ mod tests {
             "adapter": "codex", "model": "m", "sessionId": "s", "calls": 3,
             "tokens": {"input": 10, "cached": 4, "output": 2},
             "costNanoUsd": 1_500_000, "limitResetsAt": "2026-03-05T10:00:00.000000Z",
+            "denials": {"no_push": 2},
         });
         let record = of_shape::<AgentRecord>(&full).unwrap();
         assert_eq!(record.tokens.unwrap().total(), 12);
@@ -81,6 +90,7 @@ mod tests {
             ("tokens", json!({"input": 1})),
             ("costNanoUsd", json!(-1)),
             ("limitResetsAt", json!("soon")),
+            ("denials", json!({"no_push": -1})),
         ] {
             let mut other = full.clone();
             other[field] = value;
