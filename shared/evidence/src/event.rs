@@ -167,6 +167,14 @@ impl Tokens {
             output: self.output.saturating_add(other.output),
         }
     }
+
+    pub(crate) const fn minus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            cached: self.cached.saturating_sub(other.cached),
+            output: self.output.saturating_sub(other.output),
+        }
+    }
 }
 
 /// A limit of the provider.

@@ -116,6 +116,16 @@ impl StreamFold {
         }
     }
 
+    /// Begins with nothing, in a session that used so much before: where the
+    /// agent reports the totals of the session, that is not counted again.
+    pub(crate) fn resumed(agent: Agent, before: RunSpending) -> Self {
+        let mut fold = Self::new(agent);
+        if agent.spec().totals_are_of_session {
+            fold.usage = UsageFold::after(before);
+        }
+        fold
+    }
+
     /// Takes the next event.
     pub fn apply(&mut self, event: StreamEvent<'_>) {
         let StreamEvent { source, kind } = event;

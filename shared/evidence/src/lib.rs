@@ -38,7 +38,7 @@ mod stream;
 pub use adapter::{
     AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec, HookFile, HookPlace, HookSpec, HookWiring,
 };
-pub use agent::{AgentTurn, agent_turn};
+pub use agent::{AgentRound, AgentTurn, agent_turn};
 pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
 pub use escalation::{EscalationFacts, escalation_grant};

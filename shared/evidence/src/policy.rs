@@ -72,20 +72,27 @@ fn agent_view_policy() -> String {
     }))
 }
 
-/// Binds a turn to the folds over an agent's stream, and adds what they gave.
-pub(crate) fn bind_agent_folds(evidence: &mut Evidence, view_digest: &str, queue_digest: &str) {
+/// Binds a turn to the folds over the streams of an agent, and adds what they
+/// gave: of each round the digests of its state and of its queue.
+pub(crate) fn bind_agent_folds(evidence: &mut Evidence, rounds: &[(String, String)]) {
     let (queue, view) = (agent_queue_policy(), agent_view_policy());
-    evidence.reminder_queue.push(QueueRow {
-        queue_id: "queue/agent".to_owned(),
-        reduced_digest: queue_digest.to_owned(),
-        policy_digest: String::new(),
-    });
-    evidence.state_views.push(StateViewRow {
-        view_id: "state/agent".to_owned(),
-        view_digest: view_digest.to_owned(),
-        policy_digest: String::new(),
-        source_refs: evidence.trajectory_refs.clone(),
-    });
+    for (number, (view_digest, queue_digest)) in (1..).zip(rounds) {
+        let round = match number {
+            1 => String::new(),
+            later => format!("-{later}"),
+        };
+        evidence.reminder_queue.push(QueueRow {
+            queue_id: format!("queue/agent{round}"),
+            reduced_digest: queue_digest.clone(),
+            policy_digest: String::new(),
+        });
+        evidence.state_views.push(StateViewRow {
+            view_id: format!("state/agent{round}"),
+            view_digest: view_digest.clone(),
+            policy_digest: String::new(),
+            source_refs: evidence.trajectory_refs.clone(),
+        });
+    }
     for row in &mut evidence.reminder_queue {
         row.policy_digest.clone_from(&queue);
     }

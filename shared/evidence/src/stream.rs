@@ -1,7 +1,7 @@
 //! An agent's stream from its bytes to what it amounts to.
 
 use crate::adapter::Agent;
-use crate::fold::{FoldedStream, StreamFold};
+use crate::fold::{FoldedStream, RunSpending, StreamFold};
 use crate::reader::StreamReader;
 
 /// Reads and folds in one: bytes in, what they amount to out.
@@ -17,6 +17,15 @@ impl AgentStream {
         Self {
             reader: StreamReader::new(agent),
             fold: StreamFold::new(agent),
+        }
+    }
+
+    /// Begins with the stream of a session that is resumed, and used so much
+    /// before.
+    pub fn resumed(agent: Agent, before: RunSpending) -> Self {
+        Self {
+            reader: StreamReader::new(agent),
+            fold: StreamFold::resumed(agent, before),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the agent of a step reported, and what its work used.
 
 use crate::lane::listener::spent;
-use premath_evidence::FoldedStream;
+use premath_evidence::{AgentRound, FoldedStream, RunSpending};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::budget::Spent;
@@ -13,10 +13,27 @@ use std::collections::BTreeMap;
 /// The calls that a work command reported.
 #[derive(Debug)]
 pub(super) enum ReportedCalls {
-    /// Calls that the event stream reports.
-    Stream(Box<FoldedStream>),
+    /// Calls that the event streams report, one for each round of the agent.
+    Streams(Vec<StreamRound>),
     /// Calls that an evidence file reports.
     File(Box<JoinCheckInput>),
+}
+
+/// The event stream of one run of the agent.
+#[derive(Debug)]
+pub(super) struct StreamRound {
+    phase: &'static str,
+    stream: Box<FoldedStream>,
+}
+
+impl StreamRound {
+    /// Returns it as a round of the turn.
+    pub(super) fn of_turn(&self) -> AgentRound<'_> {
+        AgentRound {
+            phase: self.phase,
+            stream: &self.stream,
+        }
+    }
 }
 
 /// What the work command reported, and what it used.
@@ -46,10 +63,30 @@ impl WorkAccount {
         }
     }
 
-    /// Takes in what an agent's stream amounts to, and which of its calls were
-    /// denied.
-    pub(super) fn take_in(&mut self, stream: FoldedStream, denials: BTreeMap<String, u64>) {
-        let used = stream.spent();
+    /// Returns the event streams so far.
+    pub(super) fn streams(&self) -> &[StreamRound] {
+        match &self.reported {
+            Some(ReportedCalls::Streams(streams)) => streams,
+            _ => &[],
+        }
+    }
+
+    /// Returns what the agent reported that it used so far.
+    pub(super) fn used(&self) -> RunSpending {
+        let streams = self.streams().iter();
+        streams.fold(RunSpending::default(), |sum, round| {
+            sum.plus(round.stream.spent())
+        })
+    }
+
+    /// Takes in what the agent's stream of a round amounts to.
+    pub(super) fn take_in(
+        &mut self,
+        phase: &'static str,
+        stream: FoldedStream,
+        denied: BTreeMap<String, u64>,
+    ) {
+        let used = self.used().plus(stream.spent());
         self.spent = spent(used);
         let tokens = used.tokens.map(|tokens| TokenCounts {
             input: tokens.input,
@@ -62,16 +99,29 @@ impl WorkAccount {
                 resets_at: at.and_then(|at| jiff::Timestamp::from_second(at).ok()),
             });
         }
+        let before = self.agent.take();
+        let calls = before.as_ref().map_or(0, |agent| agent.calls);
+        let mut denials = before.map(|agent| agent.denials).unwrap_or_default();
+        for (rule, count) in denied {
+            *denials.entry(rule).or_default() += count;
+        }
         self.agent = Some(AgentRecord {
             adapter: stream.agent().as_str().to_owned(),
             model: stream.model().map(str::to_owned),
             session_id: stream.session_id().map(str::to_owned),
-            calls: stream.calls().len() as u64,
+            calls: calls + stream.calls().len() as u64,
             tokens,
             cost_nano_usd: used.cost_nano_usd,
             limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
             denials,
         });
-        self.reported = Some(ReportedCalls::Stream(Box::new(stream)));
+        let round = StreamRound {
+            phase,
+            stream: Box::new(stream),
+        };
+        match &mut self.reported {
+            Some(ReportedCalls::Streams(streams)) => streams.push(round),
+            reported => *reported = Some(ReportedCalls::Streams(vec![round])),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A step's turn: its evidence, what the gate reports about it, and the close
 //! that the gate admits.
 
-use super::account::ReportedCalls;
+use super::account::{ReportedCalls, StreamRound};
 use super::error::{StageError, StepError};
 use super::landing::AdvancedLanding;
 use super::log::StepLog;
@@ -37,12 +37,15 @@ impl Lane {
                 policies,
                 calls,
             }),
-            Some(ReportedCalls::Stream(stream)) => agent_turn(&AgentTurn {
-                step,
-                policies,
-                stream,
-                calls,
-            }),
+            Some(ReportedCalls::Streams(streams)) => {
+                let rounds: Vec<_> = streams.iter().map(StreamRound::of_turn).collect();
+                agent_turn(&AgentTurn {
+                    step,
+                    policies,
+                    rounds: &rounds,
+                    calls,
+                })
+            }
             Some(ReportedCalls::File(reported)) => file_turn(&FileTurn {
                 step,
                 policies,

@@ -40,6 +40,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
         account_claims: &[],
     },
     stop_reasons_by_exit: &[],
+    totals_are_of_session: false,
     says_begin: true,
     hooks: &super::hook::claude::HOOKS,
     // A message has blocks; beside it is the outcome of its calls.

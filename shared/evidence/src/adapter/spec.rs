@@ -41,6 +41,9 @@ pub struct AgentSpec {
     pub hooks: &'static HookSpec,
     /// Why it stopped, for exit codes that alone report it.
     pub(crate) stop_reasons_by_exit: &'static [(i32, &'static str)],
+    /// Whether the totals that it reports are those of its session: of one that
+    /// is resumed, what it used before is in them.
+    pub(crate) totals_are_of_session: bool,
     /// Whether it says that it is up before it does anything.
     pub(crate) says_begin: bool,
     /// What lies within its lines that its reader asks for.

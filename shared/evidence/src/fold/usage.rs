@@ -33,9 +33,28 @@ impl RunSpending {
     }
 }
 
+impl RunSpending {
+    /// Returns the usage of two runs together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            tokens: match (self.tokens, other.tokens) {
+                (Some(one), Some(other)) => Some(one.plus(other)),
+                (one, other) => one.or(other),
+            },
+            cost_nano_usd: match (self.cost_nano_usd, other.cost_nano_usd) {
+                (Some(one), Some(other)) => Some(one.saturating_add(other)),
+                (one, other) => one.or(other),
+            },
+        }
+    }
+}
+
 /// Folds usage figures of every basis.
 #[derive(Debug, Default)]
 pub(super) struct UsageFold {
+    /// What the totals of the session had before the run.
+    before: RunSpending,
     /// What is over and counted.
     settled: Tokens,
     /// The messages of the turn that were reported, each by what was reported
@@ -49,6 +68,14 @@ pub(super) struct UsageFold {
 }
 
 impl UsageFold {
+    /// Begins with a session whose totals go on from what it had used.
+    pub(super) fn after(before: RunSpending) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn take(&mut self, usage: ReportedUsage) {
         let ReportedUsage {
             basis,
@@ -62,11 +89,17 @@ impl UsageFold {
                 self.cost = Some(self.cost.unwrap_or_default().saturating_add(cost));
             }
             // A total of the session so far.
-            (_, total) => self.cost = self.cost.max(total),
+            (_, Some(total)) => {
+                let before = self.before.cost_nano_usd.unwrap_or_default();
+                self.cost = self.cost.max(Some(total.saturating_sub(before)));
+            }
         }
         let Some(tokens) = tokens else { return };
         match basis {
-            UsageBasis::RunningTotal => self.settled = tokens,
+            UsageBasis::RunningTotal => {
+                let before = self.before.tokens.unwrap_or_default();
+                self.settled = tokens.minus(before);
+            }
             UsageBasis::Turn => {
                 self.settled = self.settled.plus(tokens);
                 self.open.clear();

@@ -3,7 +3,9 @@
 pub(crate) use crate::case::{own, step};
 
 use crate::case::{policies, verdict};
-use premath_evidence::{Agent, AgentStream, AgentTurn, FoldedStream, ShellCall, agent_turn};
+use premath_evidence::{
+    Agent, AgentRound, AgentStream, AgentTurn, FoldedStream, ShellCall, agent_turn,
+};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::turn::JoinCheckInput;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +42,10 @@ pub(crate) fn evidence_with(stream: &FoldedStream, calls: &[ShellCall]) -> JoinC
     agent_turn(&AgentTurn {
         step: &step(),
         policies: &policies(),
-        stream,
+        rounds: &[AgentRound {
+            phase: "work",
+            stream,
+        }],
         calls,
     })
 }

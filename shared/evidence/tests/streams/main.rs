@@ -14,4 +14,5 @@ mod judge;
 mod pieces;
 mod plant;
 mod recorded;
+mod rounds;
 mod traps;

@@ -16,10 +16,20 @@ use std::str::FromStr;
 /// The branch that work lands on where no other is named.
 pub const DEFAULT_TARGET: &str = "harness/integration";
 
+/// The most repair rounds of a step: some agents stop by themselves after eight
+/// turns in a row.
+pub const REPAIR_ROUNDS_MAX: usize = 7;
+
+/// The runs of a step's work, by the names of their outputs and witnesses: after
+/// a verification that fails, the agent may be run again in its session.
+pub const WORK_ROUNDS: [&str; 1 + REPAIR_ROUNDS_MAX] = [
+    "work", "work-2", "work-3", "work-4", "work-5", "work-6", "work-7", "work-8",
+];
+
 /// The verifications of work that has not passed yet, by the names of their
 /// outputs and witnesses: one that is superseded is done again, and one that
 /// fails is repeated.
-pub const VERIFY_ROUNDS: [&str; 32] = [
+pub const VERIFY_ROUNDS: [&str; 64] = [
     "verify",
     "verify-2",
     "verify-3",
@@ -52,6 +62,38 @@ pub const VERIFY_ROUNDS: [&str; 32] = [
     "verify-30",
     "verify-31",
     "verify-32",
+    "verify-33",
+    "verify-34",
+    "verify-35",
+    "verify-36",
+    "verify-37",
+    "verify-38",
+    "verify-39",
+    "verify-40",
+    "verify-41",
+    "verify-42",
+    "verify-43",
+    "verify-44",
+    "verify-45",
+    "verify-46",
+    "verify-47",
+    "verify-48",
+    "verify-49",
+    "verify-50",
+    "verify-51",
+    "verify-52",
+    "verify-53",
+    "verify-54",
+    "verify-55",
+    "verify-56",
+    "verify-57",
+    "verify-58",
+    "verify-59",
+    "verify-60",
+    "verify-61",
+    "verify-62",
+    "verify-63",
+    "verify-64",
 ];
 
 /// The verifications of work that passed on another state of the target, by the
@@ -87,8 +129,10 @@ pub const DEFAULT_FLAKY_RERUNS: usize = 1;
 /// The most that the settings may say.
 pub const FLAKY_RERUNS_MAX: usize = 3;
 
-/// Every state has names for its verification and all its repetitions.
-const _: () = assert!(STATES_MAX * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
+/// Every state has names for its verification and all its repetitions, after
+/// those of the rounds before it.
+const _: () =
+    assert!((REPAIR_ROUNDS_MAX + STATES_MAX) * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
 
 /// How many places of the landing queue may be verified on an assumed state
 /// where the settings do not say it.

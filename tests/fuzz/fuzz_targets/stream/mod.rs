@@ -4,7 +4,7 @@
 mod case;
 
 use case::{own, policies, step, verdict};
-use premath_evidence::{Agent, AgentStream, AgentTurn, FoldedStream, ShellCall, agent_turn};
+use premath_evidence::{Agent, AgentRound, AgentStream, AgentTurn, FoldedStream, ShellCall, agent_turn};
 use premath_kernel::turn::{JoinCheckInput, normalize};
 use serde_json::Value;
 
@@ -68,7 +68,10 @@ fn evidence(stream: &FoldedStream, calls: &[ShellCall]) -> JoinCheckInput {
     agent_turn(&AgentTurn {
         step: &step(),
         policies: &policies(),
-        stream,
+        rounds: &[AgentRound {
+            phase: "work",
+            stream,
+        }],
         calls,
     })
 }
