@@ -184,6 +184,7 @@ impl EscalateArgs {
                 policies: &TurnPolicies {
                     mutation: mode.policy_digest(),
                     profile: profile.clone(),
+                    turn: None,
                 },
                 decision,
                 failure_classes: classes,

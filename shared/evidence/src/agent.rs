@@ -2,123 +2,18 @@
 //! piece of evidence.
 
 use crate::adapter::AGENT_NORMALIZER;
-use crate::call::ShellCall;
-use crate::event::{LineSource, Terminal};
+use crate::binding;
+use crate::context;
+use crate::event::LineSource;
 use crate::fold::{CallRecord, FoldedStream};
-use crate::policy::{Seen, TurnPolicies, bind_agent_folds, evidence_of};
+use crate::hook::HookJournal;
+use crate::policy::{Seen, TurnHead};
+use crate::round::{AgentCallIn, AgentTurn, Within};
 use crate::shell::{self, ShellRow};
-use premath_kernel::authority::StepIdentity;
-use premath_kernel::json::token;
+use premath_kernel::record::turn_context::TurnContext;
 use premath_kernel::turn::evidence::{RequestFacts, ResultFacts, TransportRow};
 use premath_kernel::turn::word::TransportEvent;
-use premath_kernel::turn::{Evidence, ExecutionPattern, JoinCheckInput, RequestRow, UseRow};
-
-/// The stop reason of a stream that is not evidence. No gate handles it, so the
-/// turn is refused even if the stream's classes are not read.
-const INVALID: &str = "agent_stream_invalid";
-
-/// The stop reason of a round whose work is done.
-const ENDED: &str = "end_turn";
-
-/// A step's turn by the adapter of an agent.
-#[derive(Clone, Debug)]
-pub struct AgentTurn<'a> {
-    /// The step.
-    pub step: &'a StepIdentity,
-    /// The policies in force.
-    pub policies: &'a TurnPolicies,
-    /// The rounds of the agent, in their order; the first is the work itself,
-    /// and each later one works on in its session after a verification that
-    /// failed.
-    pub rounds: &'a [AgentRound<'a>],
-    /// The commands that the harness ran itself, in their order: each round of
-    /// the agent, and the verification after it.
-    pub calls: &'a [ShellCall],
-}
-
-/// One run of an agent within a turn.
-#[derive(Clone, Copy, Debug)]
-pub struct AgentRound<'a> {
-    /// The phase of the harness's call that the agent runs in.
-    pub phase: &'static str,
-    /// The stream of the agent, folded.
-    pub stream: &'a FoldedStream,
-}
-
-/// A round of a turn.
-#[derive(Clone, Copy)]
-struct Within<'a> {
-    turn: &'a AgentTurn<'a>,
-    phase: &'static str,
-    stream: &'a FoldedStream,
-}
-
-impl AgentTurn<'_> {
-    fn rounds(&self) -> impl Iterator<Item = Within<'_>> {
-        self.rounds.iter().map(|round| Within {
-            turn: self,
-            phase: round.phase,
-            stream: round.stream,
-        })
-    }
-
-    /// Returns why the turn stopped: the first reason by which a round did not
-    /// end its work, else that of the last one.
-    fn stop_reason(&self) -> String {
-        let mut last = INVALID.to_owned();
-        for round in self.rounds() {
-            last = round.stop_reason();
-            if last != ENDED {
-                break;
-            }
-        }
-        last
-    }
-}
-
-impl Within<'_> {
-    /// Returns the tool call id of the harness's call that the agent runs in.
-    fn work_id(&self) -> String {
-        shell::call_id(self.turn.step, self.phase)
-    }
-
-    /// Returns the tool call id of one of the agent's calls.
-    ///
-    /// It is below the work call's: whatever id an agent makes up, none is that
-    /// of a verification or of another round.
-    fn call_id(&self, id: &str) -> String {
-        format!("{}/{}", self.work_id(), token::encode(id))
-    }
-
-    fn work(&self) -> Option<&ShellCall> {
-        let mut calls = self.turn.calls.iter();
-        calls.find(|call| call.phase == self.phase)
-    }
-
-    /// Returns the call that a call was made from: a sub-agent's, or the work
-    /// call that the agent runs in.
-    fn parent(&self, caller: Option<&str>) -> Option<String> {
-        match caller {
-            Some(caller) => Some(self.call_id(caller)),
-            None => self.work().map(|_| self.work_id()),
-        }
-    }
-
-    fn stop_reason(&self) -> String {
-        let exit = self.work().and_then(|call| call.exit_code);
-        let by_exit = exit.and_then(|code| self.stream.agent().stop_reason_of_exit(code));
-        if let Some(reason) = by_exit {
-            return reason.to_owned();
-        }
-        match self.stream.terminal() {
-            _ if self.stream.fault_count() > 0 => INVALID.to_owned(),
-            None => INVALID.to_owned(),
-            Some(Terminal::Finished { stop_reason }) => stop_reason.clone(),
-            // The agent's own word never reads as one that the gate handles.
-            Some(Terminal::Failed { reason, .. }) => format!("agent_failed.{reason}"),
-        }
-    }
-}
+use premath_kernel::turn::{Evidence, JoinCheckInput, RequestRow, UseRow};
 
 /// Makes the evidence of a step in which an agent worked.
 ///
@@ -134,48 +29,92 @@ impl Within<'_> {
 pub fn agent_turn(turn: &AgentTurn<'_>) -> JoinCheckInput {
     let own = shell::rows(turn.step, turn.calls);
     let rounds: Vec<Within<'_>> = turn.rounds().collect();
-    let of_agent = rounds
-        .iter()
-        .flat_map(|round| round.stream.calls().map(|call| (*round, call)));
-    let calls: Vec<(Within<'_>, &CallRecord, String)> = of_agent
-        .map(|(round, call)| (round, call, round.call_id(&call.id)))
-        .collect();
-    let of_agent = calls.iter().filter_map(|(_, call, call_id)| {
-        Some(Seen {
-            call_id,
-            result_digest: call.result.as_ref()?.digest.digest().into(),
-            failure: call.failure(),
-        })
-    });
-    let seen: Vec<Seen<'_>> = of_agent.chain(shell::seen(&own)).collect();
-    let mut evidence = evidence_of(
-        turn.step,
-        &turn.step.step_id(),
-        &model_ref(turn),
-        AGENT_NORMALIZER,
-        turn.policies,
-        &seen,
-    );
+    let calls = calls_of(&rounds);
+    let seen: Vec<Seen<'_>> = seen(&calls).chain(shell::seen(&own)).collect();
+    let context = context_with(&rounds, &calls, &seen);
+    let head = TurnHead {
+        step: turn.step,
+        call_id: &turn.step.step_id(),
+        model_ref: &model_ref(turn),
+        normalizer_id: AGENT_NORMALIZER,
+        policies: turn.policies,
+    };
+    let mut evidence = head.evidence(&seen, &context);
     evidence.protocol_state.stop_reason = turn.stop_reason();
-    if rounds.len() > 1 {
-        evidence.call_spec.execution_pattern = ExecutionPattern::EvaluatorOptimizer;
-    }
-    for (round, call, id) in &calls {
+    for AgentCallIn { round, call, id } in &calls {
         add(&mut evidence, round, call, id);
     }
     shell::add(&mut evidence, &own);
     evidence.facts.transport = transport(&rounds, &own);
-    let folds: Vec<(String, String)> = rounds
-        .iter()
-        .map(|round| {
-            let stream = round.stream;
-            (stream.state_view_digest(), stream.queue_digest())
-        })
-        .collect();
-    bind_agent_folds(&mut evidence, &folds);
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = shell::constraints(turn.policies, turn.calls);
+    binding::bind(&mut input, turn, &rounds, &calls);
     input
+}
+
+/// Returns what the context rows of the turn are digests of.
+pub fn agent_context(turn: &AgentTurn<'_>) -> TurnContext {
+    let own = shell::rows(turn.step, turn.calls);
+    let rounds: Vec<Within<'_>> = turn.rounds().collect();
+    let calls = calls_of(&rounds);
+    let seen: Vec<Seen<'_>> = seen(&calls).chain(shell::seen(&own)).collect();
+    context_with(&rounds, &calls, &seen)
+}
+
+fn calls_of<'a>(rounds: &[Within<'a>]) -> Vec<AgentCallIn<'a>> {
+    let calls = rounds.iter().flat_map(|round| {
+        let round = *round;
+        round.stream.calls().map(move |call| AgentCallIn {
+            round,
+            call,
+            id: round.call_id(&call.id),
+        })
+    });
+    calls.collect()
+}
+
+/// Returns the calls of the agent whose end was seen.
+fn seen<'a>(calls: &'a [AgentCallIn<'_>]) -> impl Iterator<Item = Seen<'a>> {
+    calls.iter().filter_map(|AgentCallIn { call, id, .. }| {
+        Some(Seen {
+            call_id: id,
+            result_digest: call.result.as_ref()?.digest.digest().into(),
+            failure: call.failure(),
+        })
+    })
+}
+
+/// Makes the context of a turn: of each round what its stream folds to, and
+/// what the model received about calls that were denied.
+fn context_with(
+    rounds: &[Within<'_>],
+    calls: &[AgentCallIn<'_>],
+    seen: &[Seen<'_>],
+) -> TurnContext {
+    let mut context = context::of_calls(seen);
+    for (number, round) in (1..).zip(rounds) {
+        let name = match number {
+            1 => "agent".to_owned(),
+            later => format!("agent-{later}"),
+        };
+        let (queue, view) = (round.stream.queue_reduction(), round.stream.state_view());
+        context.queues.insert(format!("queue/{name}"), queue);
+        context.views.insert(format!("state/{name}"), view);
+    }
+    let hooks = || rounds.iter().filter_map(|round| round.hooks);
+    if hooks().next().is_some() {
+        let verdicts = hooks().flat_map(HookJournal::verdicts);
+        let denials = verdicts.filter(|verdict| verdict.is_denial());
+        let reasons = denials.map(|verdict| (&*verdict.rule_id, &*verdict.reason));
+        context::add_denials(&mut context, &reasons.collect());
+    }
+    for AgentCallIn { round, call, id } in calls.iter().filter(|call| call.call.result.is_some()) {
+        let verdict = round.hooks.and_then(|hooks| hooks.verdict_on(&call.id));
+        if let Some(verdict) = verdict.filter(|verdict| verdict.is_denial()) {
+            context.add_denial(id, verdict);
+        }
+    }
+    context
 }
 
 /// Names the agent and the model that it worked with.

@@ -1,13 +1,15 @@
 //! The harness's own turn: an escalation, whose evidence is the retry decision
 //! (`contracts.md` 7).
 
-use crate::policy::{Seen, TurnPolicies, evidence_of};
+use crate::context;
+use crate::policy::{Seen, TurnHead, TurnPolicies};
 use premath_kernel::authority::{MutationMode, StepIdentity};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::json::canonical;
 use premath_kernel::policy::escalation::{EscalationGrant, EscalationRight};
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryVerdict};
+use premath_kernel::record::turn_context::TurnContext;
 use premath_kernel::record::witness::{Judgement, TurnWitness};
 use premath_kernel::turn::{
     CallSpec, Close, JoinCheckInput, MutationBinding, MutationKind, MutationReady, RequestRow,
@@ -35,9 +37,22 @@ pub struct EscalationFacts<'a> {
     pub witness_ref: &'a str,
 }
 
+fn call_id(step: &StepIdentity) -> String {
+    format!("{}/escalation", step.step_id())
+}
+
+/// Returns what the context rows of an escalation turn are digests of.
+fn context_of(facts: &EscalationFacts<'_>) -> TurnContext {
+    context::of_calls(&[Seen {
+        call_id: &call_id(facts.step),
+        result_digest: "".into(),
+        failure: None,
+    }])
+}
+
 /// Makes the evidence of an escalation turn.
 pub(crate) fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
-    let call_id = format!("{}/escalation", facts.step.step_id());
+    let call_id = call_id(facts.step);
     let decision = facts.decision;
     let digest = canonical::digest(&json!({
         "ruleId": decision.rule_id,
@@ -48,18 +63,19 @@ pub(crate) fn escalation_turn(facts: &EscalationFacts<'_>) -> JoinCheckInput {
         "verdict": if decision.is_escalation() { RetryVerdict::Escalate } else { RetryVerdict::Retry },
         "failureClasses": facts.failure_classes,
     }));
-    let mut evidence = evidence_of(
-        facts.step,
-        &call_id,
-        TOOL,
-        ESCALATION_NORMALIZER,
-        facts.policies,
-        &[Seen {
-            call_id: &call_id,
-            result_digest: digest.as_str().into(),
-            failure: None,
-        }],
-    );
+    let seen = [Seen {
+        call_id: &call_id,
+        result_digest: digest.as_str().into(),
+        failure: None,
+    }];
+    let head = TurnHead {
+        step: facts.step,
+        call_id: &call_id,
+        model_ref: TOOL,
+        normalizer_id: ESCALATION_NORMALIZER,
+        policies: facts.policies,
+    };
+    let mut evidence = head.evidence(&seen, &context_of(facts));
     evidence.tool_requests.push(RequestRow::new(&call_id, TOOL));
     evidence.tool_results.push(ResultRow::ok(&call_id, &digest));
     evidence.tool_use.push(UseRow {
@@ -124,7 +140,8 @@ fn grant<C: MutationKind>(
         report: &report,
         close: &close,
     };
-    let witness = TurnWitness::new(&binding, &input, judgement, changes);
+    let context = context_of(facts);
+    let witness = TurnWitness::new(&binding, &input, judgement, changes).with_context(&context);
     EscalationGrant {
         witness: Some(canonical::value_of(&witness)),
         right: admitted.map(|ready| Some(right(ready))).map_err(refusal),
@@ -163,6 +180,7 @@ mod tests {
             policies: &TurnPolicies {
                 mutation: mutation.map_or_else(|| mode.policy_digest(), str::to_owned),
                 profile: None,
+                turn: None,
             },
             decision: &decision,
             failure_classes: &[class.to_owned()],

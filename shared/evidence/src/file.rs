@@ -1,12 +1,15 @@
 //! The `evidence-file` adapter: the work command writes down what it did, as an
 //! input of the join check (`agents.md`).
 
+use crate::binding;
 use crate::call::ShellCall;
-use crate::policy::{Seen, TurnPolicies, evidence_of};
+use crate::context;
+use crate::policy::{Seen, TurnHead, TurnPolicies};
 use crate::shell;
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::json::canonical;
 use premath_kernel::json::token;
+use premath_kernel::record::turn_context::TurnContext;
 use premath_kernel::turn::evidence::{Facts, RequestFacts, ScopeAccess};
 use premath_kernel::turn::{
     CallSpecRow, JoinCheckInput, RequestRow, ResultRow, ResultStatus, UseRow,
@@ -116,21 +119,16 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
         .iter()
         .map(|r| result(turn, r))
         .collect();
-    let of_file = results.iter().map(|row| Seen {
-        call_id: &row.tool_call_id,
-        result_digest: row.result_digest.as_deref().unwrap_or_default().into(),
-        failure: (row.status == Some(ResultStatus::Error))
-            .then(|| row.error_code.as_deref().unwrap_or("tool_error")),
-    });
-    let seen: Vec<Seen<'_>> = of_file.chain(shell::seen(&own)).collect();
-    let mut evidence = evidence_of(
-        turn.step,
-        &reported.call_spec.call_id,
-        &reported.call_spec.model_ref,
-        FILE_NORMALIZER,
-        turn.policies,
-        &seen,
-    );
+    let seen: Vec<Seen<'_>> = of_file(&results).chain(shell::seen(&own)).collect();
+    let spec = &reported.call_spec;
+    let head = TurnHead {
+        step: turn.step,
+        call_id: &spec.call_id,
+        model_ref: &spec.model_ref,
+        normalizer_id: FILE_NORMALIZER,
+        policies: turn.policies,
+    };
+    let mut evidence = head.evidence(&seen, &context::of_calls(&seen));
     evidence.call_spec = bound(&reported.call_spec, evidence.call_spec);
     evidence.facts = facts(turn);
     evidence.protocol_state = reported.protocol_state.clone();
@@ -160,7 +158,26 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     shell::add(&mut evidence, &own);
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = shell::constraints(turn.policies, turn.calls);
+    binding::constrain_decomposition(&mut input, turn.policies);
     input
+}
+
+/// Returns what the context rows of the turn are digests of.
+pub fn file_context(turn: &FileTurn<'_>) -> TurnContext {
+    let own = shell::rows(turn.step, turn.calls);
+    let results = turn.reported.evidence.tool_results.iter();
+    let results: Vec<ResultRow> = results.map(|row| result(turn, row)).collect();
+    let seen: Vec<Seen<'_>> = of_file(&results).chain(shell::seen(&own)).collect();
+    context::of_calls(&seen)
+}
+
+fn of_file(results: &[ResultRow]) -> impl Iterator<Item = Seen<'_>> {
+    results.iter().map(|row| Seen {
+        call_id: &row.tool_call_id,
+        result_digest: row.result_digest.as_deref().unwrap_or_default().into(),
+        failure: (row.status == Some(ResultStatus::Error))
+            .then(|| row.error_code.as_deref().unwrap_or("tool_error")),
+    })
 }
 
 /// Returns the facts of the file, about its calls by their ids in the turn.
@@ -294,7 +311,7 @@ mod tests {
                 FailureClass::ToolSchemaInvalid,
             ),
             (
-                |e| e["callSpec"]["executionPattern"] = "parallel".into(),
+                |e| e["callSpec"]["executionPattern"] = "swarm".into(),
                 FailureClass::CoordinationDecompositionPolicyViolation,
             ),
         ];

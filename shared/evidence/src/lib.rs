@@ -17,11 +17,13 @@ extern crate self as premath_evidence;
 
 mod adapter;
 mod agent;
+mod binding;
 mod boundary;
 mod call;
 #[cfg(test)]
 #[path = "../tests/case/mod.rs"]
 mod case;
+mod context;
 mod ending;
 mod escalation;
 mod event;
@@ -32,13 +34,14 @@ mod hook;
 mod json;
 mod policy;
 mod reader;
+mod round;
 mod shell;
 mod stream;
 
 pub use adapter::{
     AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec, HookFile, HookPlace, HookSpec, HookWiring,
 };
-pub use agent::{AgentRound, AgentTurn, agent_turn};
+pub use agent::{agent_context, agent_turn};
 pub use call::{CallEnd, ShellCall};
 pub use ending::AgentEnd;
 pub use escalation::{EscalationFacts, escalation_grant};
@@ -46,11 +49,12 @@ pub use event::{
     Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, LineSource, ReportedUsage,
     Retry, Speaker, StreamEvent, Terminal, Tokens, UsageBasis,
 };
-pub use file::{FILE_NORMALIZER, FileTurn, claims_of, file_turn, unkept};
+pub use file::{FILE_NORMALIZER, FileTurn, claims_of, file_context, file_turn, unkept};
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
 pub use hook::{HookFault, HookJournal, HookRow, reconcile};
 pub use policy::TurnPolicies;
 pub use reader::{StreamLog, StreamReader};
-pub use shell::{SHELL_NORMALIZER, ShellTurn, shell_turn};
+pub use round::{AgentRound, AgentTurn};
+pub use shell::{SHELL_NORMALIZER, ShellTurn, shell_context, shell_turn};
 pub use stream::AgentStream;

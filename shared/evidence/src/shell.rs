@@ -3,9 +3,11 @@
 
 use crate::boundary;
 use crate::call::{CallEnd, SHELL_TOOL, ShellCall};
-use crate::policy::{Seen, TurnPolicies, evidence_of};
+use crate::context;
+use crate::policy::{Seen, TurnHead, TurnPolicies};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::json::canonical;
+use premath_kernel::record::turn_context::TurnContext;
 use premath_kernel::turn::evidence::RequestFacts;
 use premath_kernel::turn::{
     Constraints, Evidence, JoinCheckInput, RequestRow, ResultRow, TruncationConstraints, UseRow,
@@ -31,18 +33,24 @@ pub struct ShellTurn<'a> {
 /// A call without an end has a request and no result, and fails closed.
 pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
     let rows = rows(turn.step, turn.calls);
-    let mut evidence = evidence_of(
-        turn.step,
-        &turn.step.step_id(),
-        SHELL_TOOL,
-        SHELL_NORMALIZER,
-        turn.policies,
-        &seen(&rows),
-    );
+    let seen = seen(&rows);
+    let head = TurnHead {
+        step: turn.step,
+        call_id: &turn.step.step_id(),
+        model_ref: SHELL_TOOL,
+        normalizer_id: SHELL_NORMALIZER,
+        policies: turn.policies,
+    };
+    let mut evidence = head.evidence(&seen, &context::of_calls(&seen));
     add(&mut evidence, &rows);
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = constraints(turn.policies, turn.calls);
     input
+}
+
+/// Returns what the context rows of the turn are digests of.
+pub fn shell_context(turn: &ShellTurn<'_>) -> TurnContext {
+    context::of_calls(&seen(&rows(turn.step, turn.calls)))
 }
 
 /// A command as a row: its call id and the digest of its result.

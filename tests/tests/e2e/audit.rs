@@ -218,6 +218,15 @@ const OF_WITNESSES: &[Planted] = &[
         },
     ),
     (
+        "a queue of a turn is rewritten",
+        Code::TurnContext,
+        |copied| {
+            copied.forge_witness(LAST, "turn", |document| {
+                document["context"]["queues"]["queue/step"] = json!(["tool_error"]);
+            });
+        },
+    ),
+    (
         "the right to close is another",
         Code::MutationDigest,
         |copied| {

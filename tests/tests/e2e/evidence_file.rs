@@ -1,6 +1,7 @@
 //! Evidence that a work command wrote itself: judged as it is reported, by the
 //! operator's policy alone.
 
+use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
 use premath_tests::{Ended, Scratch, issue};
 use serde_json::{Value, json};
 use std::fs;
@@ -24,7 +25,10 @@ fn reported() -> Value {
 
 /// Runs a batch whose work command writes a file of evidence.
 fn batch(edit: impl FnOnce(&mut Value)) -> (Scratch, Ended) {
-    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    batch_in(Scratch::with_issues(1, &[issue("a")]), edit)
+}
+
+fn batch_in(scratch: Scratch, edit: impl FnOnce(&mut Value)) -> (Scratch, Ended) {
     let mut document = reported();
     edit(&mut document);
     let file = scratch.home().join("evidence.json");
@@ -75,10 +79,33 @@ fn honest_guardrails_are_kept_and_the_issue_closes() {
 fn what_the_file_says_against_itself_is_not_dropped() {
     let text = |file: &mut Value| file["evidence"]["callSpec"]["actionMode"] = json!("text");
     refused(text, "tool.schema_invalid");
+    let unknown = |file: &mut Value| {
+        file["evidence"]["callSpec"]["executionPattern"] = json!("swarm");
+    };
+    refused(unknown, "coordination.decomposition_policy_violation");
+}
+
+#[test]
+fn a_pattern_that_splits_the_turn_up_is_held_to_the_operators_limits() {
     let parallel = |file: &mut Value| {
         file["evidence"]["callSpec"]["executionPattern"] = json!("parallel");
     };
-    refused(parallel, "coordination.decomposition_policy_violation");
+    let (scratch, ended) = batch(parallel);
+    assert_eq!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
+
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let mut policy: Value = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
+    policy["calls"]["maxOpen"] = json!(1);
+    let digest = TurnPolicy::digest(policy.to_string().as_bytes()).unwrap();
+    policy["policyDigest"] = digest.into();
+    let file = scratch.root.join(POLICY_PLACE);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, policy.to_string()).unwrap();
+    let (scratch, ended) = batch_in(scratch, parallel);
+    assert_ne!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
+    let classes = &scratch.steps_of("a")[0]["failureClasses"];
+    let class = json!("coordination.decomposition_policy_violation");
+    assert!(classes.as_array().unwrap().contains(&class), "{classes}");
 }
 
 #[test]

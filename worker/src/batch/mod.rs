@@ -270,6 +270,7 @@ impl Batch {
         TurnPolicies {
             mutation: self.settings.mode.policy_digest(),
             profile: self.settings.governance.clone(),
+            turn: Some(self.settings.turn.clone()),
         }
     }
 }

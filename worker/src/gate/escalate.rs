@@ -134,6 +134,7 @@ impl Gate {
         TurnPolicies {
             mutation: mode.policy_digest(),
             profile: self.settings.governance.clone(),
+            turn: None,
         }
     }
 

@@ -1,14 +1,13 @@
 //! What the agent of a step reported, and what its work used.
 
 use crate::lane::listener::spent;
-use premath_evidence::{AgentRound, FoldedStream, RunSpending};
+use premath_evidence::{AgentRound, FoldedStream, HookJournal, RunSpending};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::provider::UsageLimit;
 use premath_kernel::record::trajectory::{AgentRecord, TokenCounts};
 use premath_kernel::turn::JoinCheckInput;
-use std::collections::BTreeMap;
 
 /// The calls that a work command reported.
 #[derive(Debug)]
@@ -24,6 +23,8 @@ pub(super) enum ReportedCalls {
 pub(super) struct StreamRound {
     phase: &'static str,
     stream: Box<FoldedStream>,
+    /// What its hooks reported, where it has any.
+    hooks: Option<Box<HookJournal>>,
 }
 
 impl StreamRound {
@@ -32,6 +33,7 @@ impl StreamRound {
         AgentRound {
             phase: self.phase,
             stream: &self.stream,
+            hooks: self.hooks.as_deref(),
         }
     }
 }
@@ -79,12 +81,13 @@ impl WorkAccount {
         })
     }
 
-    /// Takes in what the agent's stream of a round amounts to.
+    /// Takes in what the agent's stream of a round amounts to, and what its hooks
+    /// reported.
     pub(super) fn take_in(
         &mut self,
         phase: &'static str,
         stream: FoldedStream,
-        denied: BTreeMap<String, u64>,
+        hooks: Option<HookJournal>,
     ) {
         let used = self.used().plus(stream.spent());
         self.spent = spent(used);
@@ -102,8 +105,8 @@ impl WorkAccount {
         let before = self.agent.take();
         let calls = before.as_ref().map_or(0, |agent| agent.calls);
         let mut denials = before.map(|agent| agent.denials).unwrap_or_default();
-        for (rule, count) in denied {
-            *denials.entry(rule).or_default() += count;
+        for (rule, count) in hooks.iter().flat_map(HookJournal::denials) {
+            *denials.entry(rule.clone()).or_default() += count;
         }
         self.agent = Some(AgentRecord {
             adapter: stream.agent().as_str().to_owned(),
@@ -118,6 +121,7 @@ impl WorkAccount {
         let round = StreamRound {
             phase,
             stream: Box::new(stream),
+            hooks: hooks.map(Box::new),
         };
         match &mut self.reported {
             Some(ReportedCalls::Streams(streams)) => streams.push(round),

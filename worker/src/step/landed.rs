@@ -69,7 +69,7 @@ impl Lane {
     ) -> Result<(), StageError> {
         let batch = attempt.batch;
         for new in requests {
-            let turn = CallSpec::bind(&self.evidence(&attempt.log))?;
+            let turn = CallSpec::bind(&self.turn(&attempt.log).0)?;
             let ready = turn.admitted::<Discover>(&self.binding(&attempt.log));
             let ready = ready.map_err(|classes| {
                 let mut failure = Box::<StepFailure>::default();

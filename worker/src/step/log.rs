@@ -153,7 +153,7 @@ impl Lane {
         failure.cut = ran.cut;
         let may_continue = ran.passed() && failure.lane_lost.is_none();
         if let Some(stream) = ran.stream {
-            log.account.take_in(phase.name(), stream, ran.denials);
+            log.account.take_in(phase.name(), stream, ran.hooks);
         }
         log.calls.push(ran.call);
         if may_continue { Ok(()) } else { Err(failure) }

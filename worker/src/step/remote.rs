@@ -113,7 +113,7 @@ impl Lane {
         let Some(adapter) = work.map(|work| work.adapter) else {
             return false;
         };
-        let mut turn = self.evidence(log);
+        let mut turn = self.turn(log).0;
         turn.evidence.call_spec.normalizer_id = adapter.normalizer().to_owned();
         let gate = DestinationGate {
             world: &to.profile,

@@ -10,12 +10,14 @@ use super::work::WorkDone;
 use crate::lane::Lane;
 use crate::witness;
 use premath_evidence::{
-    AgentTurn, FileTurn, ShellTurn, agent_turn, claims_of, file_turn, shell_turn,
+    AgentTurn, FileTurn, ShellTurn, agent_context, agent_turn, claims_of, file_context, file_turn,
+    shell_context, shell_turn,
 };
 use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::issue::Status;
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::turn_context::TurnContext;
 use premath_kernel::record::witness::{
     CloseFacts, CloseWitness, FoundIssue, Judgement, TurnWitness,
 };
@@ -27,31 +29,39 @@ use std::collections::BTreeSet;
 type GateVerdict = Result<MutationReady<Close>, BTreeSet<FailureClass>>;
 
 impl Lane {
-    /// Makes the evidence of what the step's commands did so far.
-    pub(super) fn evidence(&self, log: &StepLog) -> JoinCheckInput {
+    /// Makes the evidence of what the step's commands did so far, and what its
+    /// context rows are digests of.
+    pub(super) fn turn(&self, log: &StepLog) -> (JoinCheckInput, TurnContext) {
         let (step, policies) = (&log.identity, &self.batch.policies());
         let calls = &log.calls;
         match &log.account.reported {
-            None => shell_turn(&ShellTurn {
-                step,
-                policies,
-                calls,
-            }),
+            None => {
+                let turn = ShellTurn {
+                    step,
+                    policies,
+                    calls,
+                };
+                (shell_turn(&turn), shell_context(&turn))
+            }
             Some(ReportedCalls::Streams(streams)) => {
                 let rounds: Vec<_> = streams.iter().map(StreamRound::of_turn).collect();
-                agent_turn(&AgentTurn {
+                let turn = AgentTurn {
                     step,
                     policies,
                     rounds: &rounds,
                     calls,
-                })
+                };
+                (agent_turn(&turn), agent_context(&turn))
             }
-            Some(ReportedCalls::File(reported)) => file_turn(&FileTurn {
-                step,
-                policies,
-                reported,
-                calls,
-            }),
+            Some(ReportedCalls::File(reported)) => {
+                let turn = FileTurn {
+                    step,
+                    policies,
+                    reported,
+                    calls,
+                };
+                (file_turn(&turn), file_context(&turn))
+            }
         }
     }
 
@@ -68,13 +78,13 @@ impl Lane {
     /// Returns whether the gate would grant the right to close now; nothing is
     /// recorded.
     pub(super) fn would_admit(&self, log: &StepLog) -> Result<bool, StageError> {
-        let turn = CallSpec::bind(&self.evidence(log))?;
+        let turn = CallSpec::bind(&self.turn(log).0)?;
         Ok(turn.admitted::<Close>(&self.binding(log)).is_ok())
     }
 
     /// Judges the turn and writes its witness.
     fn judge(&self, log: &mut StepLog) -> Result<GateVerdict, StepError> {
-        let input = self.evidence(log);
+        let (input, context) = self.turn(log);
         let turn = CallSpec::bind(&input)?;
         let report = turn.report();
         let binding = self.binding(log);
@@ -98,7 +108,7 @@ impl Lane {
             _ => None,
         };
         let document = TurnWitness::new(&binding, &input, judgement, admitted);
-        let document = document.with_claims(claims);
+        let document = document.with_claims(claims).with_context(&context);
         let folder = &self.batch.settings.roots.witnesses;
         let witness = witness::write(folder, &step_id, "turn", &document)?;
         self.batch.reached(Boundary::TurnWitnessed);

@@ -68,7 +68,7 @@ pub(super) struct UsageFold {
 }
 
 impl UsageFold {
-    /// Begins with a session whose totals go on from what it had used.
+    /// Begins with a session whose totals continue from what it had used.
     pub(super) fn after(before: RunSpending) -> Self {
         Self {
             before,

@@ -44,10 +44,17 @@ pub(super) struct HookedCall {
     pub(super) caller: Option<String>,
     pub(super) input: Sum,
     pub(super) key: Option<HookKey>,
-    pub(super) is_denied: bool,
+    pub(super) verdict: ToolVerdict,
     pub(super) has_ended: bool,
     /// Whether a sub-agent ran while it was made, so that it may be its.
     pub(super) is_beside_subagent: bool,
+}
+
+impl HookedCall {
+    /// Returns whether the call was denied.
+    pub(super) const fn is_denied(&self) -> bool {
+        self.verdict.is_denial()
+    }
 }
 
 /// One line of a journal's file.
@@ -232,7 +239,7 @@ impl HookJournal {
             caller: event.caller.clone(),
             input: call.input,
             key: call.key.clone(),
-            is_denied,
+            verdict: verdict.clone(),
             has_ended: is_denied || call.ends_silently,
             is_beside_subagent,
         });
@@ -275,7 +282,7 @@ impl HookJournal {
             return;
         };
         let known = &mut self.calls[place];
-        if known.is_denied {
+        if known.is_denied() {
             // Some agents report a call that was denied as one that failed.
             if kind == HookKind::Failed {
                 return;
@@ -340,6 +347,25 @@ impl HookJournal {
             });
         }
         detail
+    }
+
+    /// Returns what was decided, in the order of the calls.
+    pub(crate) fn verdicts(&self) -> impl Iterator<Item = &ToolVerdict> {
+        self.calls.iter().map(|call| &call.verdict)
+    }
+
+    /// Returns the sub-agents that were started, by the id of the call where hooks
+    /// have one, and whether the call ended.
+    pub(crate) fn subagents(&self) -> impl Iterator<Item = (Option<&str>, bool)> {
+        let calls = self.calls.iter();
+        let started = calls.filter(|call| call.class == ToolClass::Subagent && !call.is_denied());
+        started.map(|call| (call.id.as_deref(), call.has_ended))
+    }
+
+    /// Returns what was decided about a call, where hooks have its id.
+    pub(crate) fn verdict_on(&self, id: &str) -> Option<&ToolVerdict> {
+        let place = *self.by_id.get(id)?;
+        Some(&self.calls[place].verdict)
     }
 
     /// Returns how many calls were denied, by the rule or the limit.

@@ -67,7 +67,7 @@ fn is_announced(spec: &HookSpec, call: &CallRecord) -> bool {
 /// Returns whether the stream should have a call that was announced.
 fn is_streamed(spec: &HookSpec, call: &HookedCall) -> bool {
     let is_child = call.caller.is_some() || call.is_beside_subagent;
-    (spec.streams_denied || !call.is_denied)
+    (spec.streams_denied || !call.is_denied())
         && (spec.streams_children || !is_child)
         && (spec.join == Join::Id || call.key.is_some())
 }
@@ -98,7 +98,7 @@ fn by_id(
                 FailureClass::HookCallMissing,
                 format!("no hook announced the call `{}`", call.id),
             ),
-            Some(known) if known.is_denied && call.is_ok() => add(
+            Some(known) if known.is_denied() && call.is_ok() => add(
                 FailureClass::DeniedCallRan,
                 format!("the call `{}` was denied, and succeeded", call.id),
             ),
@@ -159,8 +159,8 @@ fn by_content(
     for call in &journal.calls {
         let Some(key) = &call.key else { continue };
         let of = counted.entry((&key.tool, key.input)).or_default();
-        of.ended += usize::from(call.has_ended && !call.is_denied);
-        match (is_streamed(spec, call), call.is_denied) {
+        of.ended += usize::from(call.has_ended && !call.is_denied());
+        match (is_streamed(spec, call), call.is_denied()) {
             (_, true) => of.denied += 1,
             (true, false) => of.allowed += 1,
             (false, false) => of.optional += 1,

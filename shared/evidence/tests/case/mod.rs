@@ -4,8 +4,10 @@
 use premath_evidence::{CallEnd, ShellCall, TurnPolicies};
 use premath_kernel::authority::{MutationMode, StepIdentity};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::turn::{CallSpec, Close, JoinCheckInput, MutationBinding};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The step.
 pub(crate) fn step() -> StepIdentity {
@@ -28,6 +30,7 @@ pub(crate) fn policies() -> TurnPolicies {
     TurnPolicies {
         profile: None,
         mutation: mode().policy_digest(),
+        turn: Some(Arc::new(TurnPolicy::embedded().unwrap())),
     }
 }
 

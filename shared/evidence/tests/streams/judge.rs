@@ -43,6 +43,7 @@ pub(crate) fn evidence_with(stream: &FoldedStream, calls: &[ShellCall]) -> JoinC
         step: &step(),
         policies: &policies(),
         rounds: &[AgentRound {
+            hooks: None,
             phase: "work",
             stream,
         }],

@@ -12,5 +12,6 @@ pub mod sandbox_profile;
 pub mod session;
 pub mod trailers;
 pub mod trajectory;
+pub mod turn_context;
 pub mod witness;
 pub mod world;

@@ -3,6 +3,7 @@
 //!
 //! They are in `artifacts/ciwitness`, and rows refer to them by their digest.
 
+use super::turn_context::TurnContext;
 use crate::authority::StepIdentity;
 use crate::authority::instruction::Classification;
 use crate::failure::FailureClass;
@@ -269,6 +270,9 @@ pub struct TurnWitness<'a> {
     /// evidence, where it wrote one: recorded, and never used.
     #[serde(skip_serializing_if = "Option::is_none")]
     claims: Option<Value>,
+    /// What the context rows of the evidence are digests of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<&'a TurnContext>,
     /// The evidence: an input of `premath harness-join-check`.
     input: &'a JoinCheckInput,
     /// The verdict of the gate over the evidence.
@@ -304,6 +308,7 @@ impl<'a> TurnWitness<'a> {
             instruction_ref: binding.instruction_ref.as_deref(),
             admitted,
             claims: None,
+            context: None,
             input,
             join_check: judged.report,
             close_failure_classes: judged.close,
@@ -314,6 +319,15 @@ impl<'a> TurnWitness<'a> {
     #[must_use]
     pub fn with_claims(self, claims: Option<Value>) -> Self {
         Self { claims, ..self }
+    }
+
+    /// Adds what the context rows of the evidence are digests of.
+    #[must_use]
+    pub fn with_context(self, context: &'a TurnContext) -> Self {
+        Self {
+            context: Some(context),
+            ..self
+        }
     }
 }
 

@@ -135,7 +135,6 @@ impl Lane {
                 message: finished.message(),
             },
         };
-        let denials = finished.hooks.as_ref().map(HookedTurn::denials);
         Ok(Ran {
             cut: finished.watched.cut,
             classes,
@@ -144,7 +143,7 @@ impl Lane {
             after,
             survivors: finished.exit.survivors,
             stream: finished.watched.stream,
-            denials: denials.unwrap_or_default(),
+            hooks: finished.hooks.map(HookedTurn::into_journal),
         })
     }
 

@@ -6,7 +6,7 @@ use premath_evidence::{FoldedStream, HookFault, HookJournal, reconcile};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::record::witness::HookFacts;
 use premath_memory::artifact;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The hooks of a turn that is over.
@@ -47,9 +47,9 @@ impl HookedTurn {
         classes.collect::<BTreeSet<_>>().into_iter()
     }
 
-    /// Returns how many calls were denied, by the rule or the limit.
-    pub(super) fn denials(&self) -> BTreeMap<String, u64> {
-        self.journal.denials().clone()
+    /// Returns what the hooks reported.
+    pub(super) fn into_journal(self) -> HookJournal {
+        self.journal
     }
 
     /// Returns what the witness has.

@@ -18,13 +18,12 @@ use crate::supervisor::{CommandSpec, Exit, SupervisorError, shell};
 use crate::witness;
 use finished::FinishedCommand;
 use hooked::HookedTurn;
-use premath_evidence::{Agent, FoldedStream, ShellCall};
+use premath_evidence::{Agent, FoldedStream, HookJournal, ShellCall};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Budget;
 use premath_memory::{StoreError, artifact, clock};
 use premath_worktree::tree::TreeState;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -60,8 +59,8 @@ pub(crate) struct Ran {
     pub(crate) survivors: u32,
     /// What the agent's event stream amounts to, where it printed one.
     pub(crate) stream: Option<FoldedStream>,
-    /// How many calls of the agent were denied, by the rule or the limit.
-    pub(crate) denials: BTreeMap<String, u64>,
+    /// What the agent's hooks reported, where it has any.
+    pub(crate) hooks: Option<HookJournal>,
 }
 
 impl Ran {

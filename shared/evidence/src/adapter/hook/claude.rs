@@ -15,6 +15,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     join: Join::Id,
     unannounced: &[],
     refused: &["tool_refused"],
+    class_of,
     streams_denied: true,
     streams_children: true,
 };

@@ -23,6 +23,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     join: Join::Content,
     unannounced: &["collab.*", "update_plan", "web_search"],
     refused: &[],
+    class_of,
     streams_denied: false,
     streams_children: false,
 };
@@ -103,14 +104,16 @@ fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw
     })
 }
 
+/// Returns what a tool does, by its name in hooks or in the stream.
 fn class_of(tool: &str) -> ToolClass {
     match tool {
-        "Bash" => ToolClass::Shell,
-        "apply_patch" => ToolClass::Edit,
+        "Bash" | "command_execution" => ToolClass::Shell,
+        "apply_patch" | "file_change" => ToolClass::Edit,
         "view_image" => ToolClass::Read,
         "update_plan" | "get_goal" => ToolClass::Plan,
         tool if tool.ends_with("spawn_agent") => ToolClass::Subagent,
-        tool if tool.starts_with("mcp__") => ToolClass::Mcp,
+        "web_search" => ToolClass::WebSearch,
+        tool if tool.starts_with("mcp__") || tool.starts_with("mcp.") => ToolClass::Mcp,
         _ => ToolClass::Other,
     }
 }

@@ -142,6 +142,18 @@ pub(super) fn text<'v>(input: &'v Value, field: &str) -> Option<&'v str> {
     input.get(field).and_then(Value::as_str)
 }
 
+/// Returns the name by which a policy knows a tool.
+pub(crate) fn policy_name(class: ToolClass, tool: &str) -> String {
+    if class != ToolClass::Mcp {
+        return tool.to_owned();
+    }
+    match (tool.strip_prefix("mcp__"), tool.strip_prefix("mcp.")) {
+        (Some(rest), _) => rest.replacen("__", "/", 1),
+        (_, Some(rest)) => rest.replacen('.', "/", 1),
+        _ => tool.to_owned(),
+    }
+}
+
 /// Makes a call of a tool and its input. A tool of an MCP server is named
 /// `server/tool`, however the agent joins the two: the fields of the input that agents
 /// name alike are read.
@@ -152,11 +164,7 @@ pub(super) fn call_of(
     [folder, worktree]: [&str; 2],
 ) -> AgentCall {
     let path = |text: &str| CallPath::of(text, folder, worktree);
-    let own = match (class, tool.strip_prefix("mcp__")) {
-        (ToolClass::Mcp, Some(rest)) => rest.replacen("__", "/", 1),
-        _ => tool.to_owned(),
-    };
-    let mut call = AgentCall::of(class, &own);
+    let mut call = AgentCall::of(class, &policy_name(class, tool));
     if class == ToolClass::Shell {
         call.command = text(input, "command").map(str::to_owned);
         return call;

@@ -16,6 +16,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     join: Join::Content,
     unannounced: &[],
     refused: &["invalid_tool_params", "tool_not_registered"],
+    class_of,
     streams_denied: true,
     streams_children: false,
 };

@@ -9,7 +9,7 @@ pub(super) mod gemini;
 pub(super) mod opencode;
 mod spec;
 
-pub(crate) use event::{HookCall, HookEvent, HookKey, HookKind};
+pub(crate) use event::{HookCall, HookEvent, HookKey, HookKind, policy_name};
 pub(crate) use spec::{HookAnswer, Join};
 pub use spec::{HookFile, HookPlace, HookSpec, HookWiring};
 

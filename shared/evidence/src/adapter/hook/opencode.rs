@@ -19,6 +19,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     join: Join::Id,
     unannounced: &[],
     refused: &[],
+    class_of,
     streams_denied: true,
     streams_children: false,
 };

@@ -1,6 +1,7 @@
 //! How hooks of an agent are wired, read and answered.
 
 use super::event::{HookEvent, HookFlaw, HookKind, HookReader};
+use premath_kernel::policy::turn::ToolClass;
 use serde_json::Value;
 
 /// Where the things of the harness are, as the agent sees them.
@@ -66,6 +67,8 @@ pub struct HookSpec {
     pub(crate) unannounced: &'static [&'static str],
     /// Failure classes of results of calls that no hook is called for.
     pub(crate) refused: &'static [&'static str],
+    /// Returns what a tool does, by its name in hooks or in the stream.
+    pub(crate) class_of: fn(&str) -> ToolClass,
     /// Whether a call that is denied is in the stream.
     pub(crate) streams_denied: bool,
     /// Whether the stream has calls of sub-agents.

@@ -20,7 +20,7 @@ pub use call::{AgentCall, CallPath};
 pub use limits::{CallCounts, CallLimits};
 pub use rule::{RuleDecision, ToolRule};
 pub use tool::ToolClass;
-pub use verdict::{DEFAULT_RULE_ID, ToolVerdict, decide};
+pub use verdict::{DEFAULT_RULE_ID, ToolVerdict, decide, may_allow};
 
 #[cfg(test)]
 mod tests;

@@ -117,6 +117,11 @@ impl ToolRule {
         !self.programs.is_empty() || !self.subcommands.is_empty() || !self.arguments.is_empty()
     }
 
+    /// Returns whether the rule says more than which tool it is about.
+    pub(super) fn has_condition(&self) -> bool {
+        self.is_about_commands() || !self.paths.is_empty() || !self.hosts.is_empty()
+    }
+
     /// Returns whether it matches a call; of the shell, one command of it.
     pub(super) fn matches(&self, call: &AgentCall, command: Option<&ShellCommand>) -> bool {
         self.matches_tool(call)
@@ -133,7 +138,7 @@ impl ToolRule {
             )
     }
 
-    fn matches_tool(&self, call: &AgentCall) -> bool {
+    pub(super) fn matches_tool(&self, call: &AgentCall) -> bool {
         let is_class = self.tool.is_none_or(|class| class == call.class);
         let name = self.name.as_deref();
         is_class && name.is_none_or(|name| glob::matches(name, &call.tool))

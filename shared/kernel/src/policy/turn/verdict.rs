@@ -75,6 +75,18 @@ pub fn decide(policy: &TurnPolicy, call: &AgentCall, counts: &CallCounts) -> Too
     verdict.unwrap_or_else(|| by_rules(policy, call, None))
 }
 
+/// Returns whether a policy allows any call of a tool: whether a rule without
+/// another condition denies it is all that its name decides.
+pub fn may_allow(policy: &TurnPolicy, call: &AgentCall) -> bool {
+    let rules = policy.tools().iter();
+    let mut deciding = rules.filter(|rule| {
+        let decides = rule.decision == RuleDecision::Allow || !rule.has_condition();
+        decides && rule.matches_tool(call)
+    });
+    let first = deciding.next();
+    first.is_some_and(|rule| rule.decision == RuleDecision::Allow)
+}
+
 fn by_rules(policy: &TurnPolicy, call: &AgentCall, command: Option<&ShellCommand>) -> ToolVerdict {
     let mut rules = policy.tools().iter();
     match rules.find(|rule| rule.matches(call, command)) {

@@ -3,6 +3,7 @@
 use super::witness::{WitnessRef, digest_of, is_red, passed, streamed};
 use super::{Audit, AuditRow, ContradictionCode as Code, IssueState, WitnessFile};
 use crate::json::canonical;
+use crate::record::turn_context::TurnContext;
 use crate::turn::{ParsedInput, join_check};
 use serde_json::Value;
 
@@ -188,6 +189,7 @@ impl<'a> Audit<'a> {
         let document = read.document;
         let judged = ParsedInput::from_value(document["input"].clone())
             .and_then(|parsed| join_check(&parsed.input));
+        self.context(&place, document);
         let judged = match judged {
             Ok(judged) => canonical::value_of(&judged),
             Err(error) => {
@@ -233,6 +235,28 @@ impl<'a> Audit<'a> {
                 place,
                 "a closed join that may close the issue",
                 shown(&document["closeFailureClasses"]),
+            );
+        }
+    }
+
+    /// Compares the context rows of a turn with what they are digests of. A turn
+    /// of an earlier version has no contents.
+    fn context(&mut self, place: &str, document: &Value) {
+        let Some(context) = document.get("context") else {
+            return;
+        };
+        let input = ParsedInput::from_value(document["input"].clone());
+        let context = serde_json::from_value::<TurnContext>(context.clone());
+        let unproven = match (input, context) {
+            (Ok(parsed), Ok(context)) => context.unproven(&parsed.input.evidence),
+            _ => vec!["context".to_owned()],
+        };
+        for row in unproven {
+            self.contradiction(
+                Code::TurnContext,
+                format!("{place}: {row}"),
+                "the digest of its content",
+                "another one",
             );
         }
     }

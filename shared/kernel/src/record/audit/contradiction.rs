@@ -43,6 +43,7 @@ contradictions! {
     WitnessLacking = "the row names no such witness";
     TurnDigest = "a digest of the turn is not that of its evidence";
     TurnVerdict = "the gate judges the turn otherwise";
+    TurnContext = "a context row of the turn is not the digest of its content";
     MutationDigest = "the right to close is not what the row names";
     CloseNotHeld = "the issue was not closed when read back";
     CloseDisagrees = "row and witness of the close disagree";
