@@ -7,10 +7,11 @@ use rustix::net::{
 };
 use std::error::Error;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ fn attempt(arguments: &[&str]) -> ProbeResult {
         ["fastopen", address] => fast_open(address.parse()?),
         ["replace", path, from, to] => replace(path, &bytes(from)?, &bytes(to)?),
         ["seal", path, sum] => seal(path, &bytes(sum)?),
+        ["flood", path] => flood(Path::new(path)),
+        ["guess", ports @ ..] => guess(ports),
         ["flock", path, seconds] => hold(path, seconds.parse()?),
         _ => Err("unknown arguments".into()),
     }
@@ -112,6 +115,60 @@ fn seal(path: &str, sum: &[u8]) -> ProbeResult {
     content.truncate(rest);
     content.extend_from_slice(sum);
     Ok(std::fs::write(path, content)?)
+}
+
+/// Floods the hooks of a lane: connections that send nothing, one that is never
+/// closed, and one that sends as much as an event may have.
+fn flood(path: &Path) -> ProbeResult {
+    for _ in 0..200 {
+        drop(door(path)?);
+    }
+    let silent = door(path)?;
+    let mut long = door(path)?;
+    let event = vec![b'x'; premath_hook::EVENT_MAX];
+    long.write_all(&u32::try_from(event.len())?.to_be_bytes())?;
+    long.write_all(&event)?;
+    let mut answer = Vec::new();
+    long.read_to_end(&mut answer)?;
+    drop(silent);
+    Ok(())
+}
+
+/// A stream of either kind.
+trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
+/// Connects to the hooks of a lane, as their program does.
+fn door(path: &Path) -> Result<Box<dyn Stream>, Box<dyn Error>> {
+    if !path.is_file() {
+        return Ok(Box::new(UnixStream::connect(path)?));
+    }
+    let text = std::fs::read_to_string(path)?;
+    let (port, token) = text.trim().split_once(' ').ok_or("no token")?;
+    let mut stream = TcpStream::connect(("127.0.0.1", port.parse()?))?;
+    stream.write_all(token.as_bytes())?;
+    Ok(Box::new(stream))
+}
+
+/// Sends an event to ports without their token; fails where any answers.
+fn guess(ports: &[&str]) -> ProbeResult {
+    let event = br#"{"session_id":"s","hook_event_name":"UserPromptSubmit"}"#;
+    for port in ports {
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port.parse()?)) else {
+            continue;
+        };
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        let length = u32::try_from(event.len())?.to_be_bytes();
+        let token = "0".repeat(premath_hook::TOKEN);
+        let _ = stream.write_all(&[token.as_bytes(), &length, event].concat());
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        if answer == [0; 4] {
+            return Err("answered".into());
+        }
+    }
+    Ok(())
 }
 
 /// Takes a lock through a descriptor that cannot write, and holds it.

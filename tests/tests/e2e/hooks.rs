@@ -2,6 +2,7 @@
 //! made, and a turn whose hooks were silenced, forged or broken closes nothing.
 
 use crate::agents::{batch, reaches_alone};
+use crate::steps::fast_retries;
 use premath_evidence::Agent;
 use premath_kernel::policy::turn::TurnPolicy;
 use premath_tests::agents::{Installed, Profile, missing};
@@ -21,7 +22,7 @@ fn denied_script() -> Value {
     ]})
 }
 
-fn work_witness(scratch: &Scratch, id: &str) -> Value {
+pub(crate) fn work_witness(scratch: &Scratch, id: &str) -> Value {
     let folder = scratch.root.join("artifacts/ciwitness");
     let entries = fs::read_dir(folder).unwrap();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -120,7 +121,7 @@ fn opencode_never_runs_what_is_denied() {
 
 /// The head of a program that plays Codex: where its hooks are, and how it sends
 /// them an event.
-const HEAD: &str = r#"#!/bin/sh
+pub(crate) const HEAD: &str = r#"#!/bin/sh
 hook=$(printf '%s\n' "$@" | sed -n "s/.*command=\"\(.*\) || exit 2\".*/\1/p" | head -1)
 send() { printf '%s' "$1" | eval "$hook" > /dev/null; }
 event() { printf '{"session_id":"s","hook_event_name":"%s","tool_name":"Bash","tool_use_id":"%s","tool_input":{"command":"%s"},"cwd":"/"}' "$1" "$2" "$3"; }
@@ -134,6 +135,7 @@ echo change > "change-$PREMATH_ISSUE_ID.txt"
 /// Runs a batch with one issue, whose agent is a program that plays Codex.
 fn played(body: &str) -> (Scratch, Vec<String>) {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
+    fast_retries(&scratch);
     let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = programs.path().join("codex");
     fs::write(&program, format!("{HEAD}{body}")).unwrap();

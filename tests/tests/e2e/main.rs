@@ -21,6 +21,7 @@ mod flaky;
 mod gate;
 mod governance;
 mod hooks;
+mod hooks_attacked;
 mod hostile;
 mod instruction;
 mod interrupts;
