@@ -272,14 +272,40 @@ fn a_fault_in_the_stream_refuses_the_turn() {
             let classes = planted.classes();
             assert!(classes.contains("denied_call_ran"), "{}", agent.as_str());
         }
-        // The streams of Claude Code report paths in another form than its hooks.
-        if *agent != Agent::Claude {
-            assert!(
-                !change("echo one", "echo two").classes().is_empty(),
-                "{}",
-                agent.as_str()
-            );
+        assert!(
+            !change("echo one", "echo two").classes().is_empty(),
+            "{}",
+            agent.as_str()
+        );
+    }
+}
+
+/// Codex refuses some commands itself after the hook, and its stream has none of
+/// them.
+#[test]
+fn a_forced_removal_may_be_announced_and_never_run() {
+    let run = Run::of(Agent::Codex);
+    let (before, after) = (run.before("echo one"), run.after("echo one"));
+    let event = |place: usize, command: &str| {
+        let event = run.hooks[place].replace("script_0_0", "script_9_9");
+        event.replace("echo one", command)
+    };
+    for (command, has_ended, is_refused) in [
+        ("cd x && rm -rf y", false, false),
+        ("rm -rf y", true, true),
+        ("rm y", false, true),
+        ("echo -f", false, true),
+    ] {
+        let mut run = run.clone();
+        let end = run.hooks.len();
+        run.hooks.insert(end, event(before, command));
+        if has_ended {
+            run.hooks.push(event(after, command));
         }
+        let classes = run.classes();
+        let found = classes.contains("hook_call_unaccounted");
+        assert_eq!(found, is_refused, "{command}: {classes:?}");
+        assert_eq!(classes.is_empty(), !is_refused, "{command}: {classes:?}");
     }
 }
 

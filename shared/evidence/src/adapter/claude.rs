@@ -6,6 +6,7 @@
 //! call that begins a task in the background is over when the task begins: the
 //! agent ends its turn, waits for the task, and takes another turn.
 
+use super::hook::claude::command_key;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
@@ -163,11 +164,12 @@ fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         match &*block.word("type")? {
             "text" | "thinking" | "redacted_thinking" => out(EventKind::Message(speaker.clone())),
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let (tool, input) = (block.name("name")?, block.get("input")?);
                 out(EventKind::Request(CallRequest {
                     call_id: block.name("id")?,
-                    tool: block.name("name")?,
-                    input_digest: digest_of(block.get("input")?),
-                    hook_digest: None,
+                    hook_digest: input.and_then(|input| command_key(&tool, input)),
+                    tool,
+                    input_digest: digest_of(input),
                     speaker: speaker.clone(),
                     synthesized: false,
                 }));

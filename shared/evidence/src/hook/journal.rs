@@ -46,6 +46,8 @@ pub(super) struct HookedCall {
     pub(super) key: Option<HookKey>,
     pub(super) verdict: ToolVerdict,
     pub(super) has_ended: bool,
+    /// Whether the agent may have refused it itself.
+    pub(super) may_be_refused: bool,
     /// Whether a sub-agent ran while it was made, so that it may be its.
     pub(super) is_beside_subagent: bool,
 }
@@ -241,6 +243,7 @@ impl HookJournal {
             key: call.key.clone(),
             verdict: verdict.clone(),
             has_ended: is_denied || call.ends_silently,
+            may_be_refused: call.may_be_refused,
             is_beside_subagent,
         });
         let reason = verdict.reason.clone();

@@ -67,7 +67,9 @@ fn is_announced(spec: &HookSpec, call: &CallRecord) -> bool {
 /// Returns whether the stream should have a call that was announced.
 fn is_streamed(spec: &HookSpec, call: &HookedCall) -> bool {
     let is_child = call.caller.is_some() || call.is_beside_subagent;
-    (spec.streams_denied || !call.is_denied())
+    let is_refused = call.may_be_refused && !call.has_ended;
+    !is_refused
+        && (spec.streams_denied || !call.is_denied())
         && (spec.streams_children || !is_child)
         && (spec.join == Join::Id || call.key.is_some())
 }
@@ -116,7 +118,8 @@ fn by_id(
         let Some((known, request)) = announced.get(&*call.id).zip(call.request.as_ref()) else {
             continue;
         };
-        let has_changed = (known.key.as_ref()).is_some_and(|key| key.input != request.input_digest);
+        let has_changed =
+            (known.key.as_ref()).is_some_and(|key| key.input != request.join_digest());
         if has_changed || *known.tool != *request.tool {
             add(
                 FailureClass::HookInputChanged,

@@ -1,10 +1,16 @@
 //! The hooks of Claude Code.
 
-use super::event::{HookFlaw, call_of, digest_of, name, optional_name};
+use super::event::{HookFlaw, call_of, digest_of, name, optional_name, text};
 use super::spec::{HookFile, HookPlace, HookSpec, HookWiring, Join};
-use super::{HookCall, HookEvent, PATIENCE, command, denial_before_tool, input, read_with};
+use super::{
+    HookCall, HookEvent, HookKey, PATIENCE, command, denial_before_tool, input, read_with,
+};
+use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::policy::turn::ToolClass;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The hooks of Claude Code.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
@@ -19,6 +25,9 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     streams_denied: true,
     streams_children: true,
 };
+
+/// The tool that runs commands.
+const SHELL: &str = "Bash";
 
 const EVENTS: [&str; 7] = [
     "PostToolUse",
@@ -71,22 +80,45 @@ fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw
     let folder = optional_name(event, "cwd")?;
     let folder = folder.as_deref().unwrap_or(worktree);
     let result = event.get("tool_response").or_else(|| event.get("error"));
+    let class = class_of(&tool);
+    // The stream has other inputs in another form.
+    let command = text(with, "command").filter(|_| tool == SHELL);
     Ok(HookCall {
         id: Some(name(event, "tool_use_id")?),
-        call: call_of(class_of(&tool), &tool, with, [folder, worktree]),
+        call: call_of(class, &tool, with, [folder, worktree]),
+        key: command.map(|command| HookKey {
+            tool: tool.clone(),
+            input: canonical::sum_ordered(command),
+        }),
         tool,
         input: digest_of(with),
-        key: None,
         result: result.map(digest_of),
         ends_silently: false,
+        may_be_refused: false,
         is_input_unknown: false,
     })
+}
+
+/// The input of a shell.
+#[derive(Deserialize)]
+struct ShellInput<'i> {
+    #[serde(borrow)]
+    command: Cow<'i, str>,
+}
+
+/// Returns what identifies a call of the stream beside its id: the text of a command.
+pub(in crate::adapter) fn command_key(tool: &str, input: &RawValue) -> Option<Sum> {
+    if tool != SHELL {
+        return None;
+    }
+    let input: ShellInput<'_> = serde_json::from_str(input.get()).ok()?;
+    Some(canonical::sum_ordered(&*input.command))
 }
 
 /// Returns what a tool does.
 fn class_of(tool: &str) -> ToolClass {
     match tool {
-        "Bash" => ToolClass::Shell,
+        SHELL => ToolClass::Shell,
         "Edit" | "MultiEdit" | "NotebookEdit" | "Write" => ToolClass::Edit,
         "NotebookRead" | "Read" => ToolClass::Read,
         "Glob" | "Grep" | "LS" => ToolClass::Search,

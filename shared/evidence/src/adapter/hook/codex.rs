@@ -13,6 +13,7 @@ use premath_kernel::policy::turn::command::commands_of;
 use premath_kernel::policy::turn::{CallPath, ToolClass};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::str::Chars;
 
 /// The hooks of Codex.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
@@ -92,6 +93,7 @@ fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw
         id: Some(name(event, "tool_use_id")?),
         // A patch in a shell text has no event at its end.
         ends_silently: patch.is_some() && call.class == ToolClass::Shell,
+        may_be_refused: call.class == ToolClass::Shell && forces_removal(said),
         call,
         tool,
         input: digest_of(with),
@@ -116,6 +118,20 @@ fn class_of(tool: &str) -> ToolClass {
         tool if tool.starts_with("mcp__") || tool.starts_with("mcp.") => ToolClass::Mcp,
         _ => ToolClass::Other,
     }
+}
+
+/// Returns whether a command has an `rm -f`. Codex refuses some of them where it may
+/// not ask for permission, after the hook, and its stream does not have them.
+fn forces_removal(said: &str) -> bool {
+    let is_forced = |word: &str| {
+        let is_short = word.starts_with('-') && !word.starts_with("--");
+        word == "--force" || (is_short && word.contains('f'))
+    };
+    let commands = commands_of(said).unwrap_or_default();
+    commands.iter().any(|command| {
+        let mut words = command.arguments().iter();
+        command.program() == Some("rm") && words.any(|word| is_forced(&word.text))
+    })
 }
 
 /// Returns the patch that a call applies, by the tool or by a command whose text
@@ -184,16 +200,85 @@ fn quoted_text(command: &str) -> Option<&str> {
 
 /// Returns the text of `SHELL -c TEXT`, however it is quoted.
 fn text_of_shell(command: &str) -> Option<String> {
-    let found = commands_of(command)?;
-    match &*found.first()?.words {
-        [_, option, text] if matches!(&*option.text, "-c" | "-lc") && !text.is_dynamic => {
-            Some(text.text.clone())
-        }
+    match &mut *words_of(command)? {
+        [_, option, text] if matches!(&**option, "-c" | "-lc") => Some(std::mem::take(text)),
         _ => None,
+    }
+}
+
+/// Returns the words of a command that Codex quoted for a shell; none where a quote
+/// does not end. What the text of the shell means is not looked at: it may be long,
+/// or nothing that a shell reads.
+fn words_of(command: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        if letter == ' ' {
+            words.extend(word.take());
+            continue;
+        }
+        let word = word.get_or_insert_default();
+        match letter {
+            '\'' => loop {
+                match letters.next()? {
+                    '\'' => break,
+                    letter => word.push(letter),
+                }
+            },
+            '"' => double_quoted(&mut letters, word)?,
+            '\\' => word.push(letters.next()?),
+            letter => word.push(letter),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+/// Reads to the end of a double-quoted part.
+fn double_quoted(letters: &mut Chars<'_>, word: &mut String) -> Option<()> {
+    loop {
+        match letters.next()? {
+            '"' => return Some(()),
+            '\\' => match letters.next()? {
+                letter @ ('$' | '`' | '"' | '\\') => word.push(letter),
+                letter => word.extend(['\\', letter]),
+            },
+            letter => word.push(letter),
+        }
     }
 }
 
 /// Returns what identifies a change of files of the stream.
 pub(in crate::adapter) fn change_key<'p>(paths: impl Iterator<Item = &'p str>) -> Sum {
     patch_key(paths, "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_found_by_its_text_however_it_is_quoted() {
+        let long = "x".repeat(100 << 10);
+        for (command, text) in [
+            ("/bin/sh -c ls", "ls"),
+            ("/bin/bash -lc 'echo one'", "echo one"),
+            (r#"/bin/bash -lc "echo '{}' > x""#, "echo '{}' > x"),
+            (r#"/bin/bash -lc 'echo "$at" '"'{}'""#, r#"echo "$at" '{}'"#),
+            (r#"/bin/sh -c "a \$b \\ \"c\" \n""#, r#"a $b \ "c" \n"#),
+            // What no shell understands, and what is long.
+            (r"/bin/sh -c 'for ( ; ;'\'", "for ( ; ;'"),
+            (
+                &format!("/bin/sh -c \"echo '{long}'\""),
+                &format!("echo '{long}'"),
+            ),
+        ] {
+            let expected = Some(canonical::sum_ordered(text));
+            assert_eq!(command_key(command), expected, "{command:.80}");
+        }
+        for command in ["ls", "/bin/sh -c 'ls", "/bin/sh -c", "/bin/sh -c a b"] {
+            assert_eq!(command_key(command), None, "{command}");
+        }
+    }
 }

@@ -79,6 +79,8 @@ pub(crate) struct HookCall {
     pub(crate) result: Option<Sum>,
     /// Whether no hook is called at its end.
     pub(crate) ends_silently: bool,
+    /// Whether the agent may refuse it itself, without a word in any channel.
+    pub(crate) may_be_refused: bool,
     /// Whether the event does not report the input.
     pub(crate) is_input_unknown: bool,
 }

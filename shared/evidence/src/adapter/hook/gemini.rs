@@ -93,6 +93,7 @@ fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw
         input: digest_of(with),
         result: event.get("tool_response").map(digest_of),
         ends_silently: false,
+        may_be_refused: false,
         is_input_unknown: false,
     })
 }

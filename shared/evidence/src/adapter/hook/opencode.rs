@@ -79,6 +79,7 @@ fn call(event: &Map<String, Value>, kind: HookKind, worktree: &str) -> Result<Ho
         input: digest_of(with),
         result: event.get("output").map(digest_of),
         ends_silently: false,
+        may_be_refused: false,
         is_input_unknown: kind == HookKind::Failed,
     })
 }
