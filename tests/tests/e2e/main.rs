@@ -22,6 +22,7 @@ mod gate;
 mod governance;
 mod hooks;
 mod hooks_attacked;
+mod hooks_projects;
 mod hostile;
 mod instruction;
 mod interrupts;
