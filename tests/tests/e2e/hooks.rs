@@ -201,6 +201,14 @@ fn a_turn_whose_channels_differ_closes_nothing() {
             "hook_call_unaccounted",
         ),
         (
+            "a forged call of a sub-agent that never began",
+            format!(
+                "begin; prompt; {call}\n\
+                 send \"$(event PreToolUse c9 id | sed 's/^{{/{{\"agent_id\":\"x\",/')\"; end\n"
+            ),
+            "hook_call_unaccounted",
+        ),
+        (
             "another input after the decision",
             "begin; prompt; send \"$(event PreToolUse c1 ls)\"; ran item_0 \"/bin/sh -c ls\"\n\
              send \"$(event PostToolUse c1 id)\"; end\n"

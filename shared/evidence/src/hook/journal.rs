@@ -40,8 +40,8 @@ pub(super) struct HookedCall {
     pub(super) id: Option<Arc<str>>,
     pub(super) tool: String,
     pub(super) class: ToolClass,
-    /// The sub-agent that makes it.
-    pub(super) caller: Option<String>,
+    /// Whether a sub-agent makes it, and one was started before.
+    pub(super) is_of_subagent: bool,
     pub(super) input: Sum,
     pub(super) key: Option<HookKey>,
     pub(super) verdict: ToolVerdict,
@@ -113,6 +113,7 @@ pub struct HookJournal {
     counts: CallCounts,
     /// How deep each sub-agent is nested.
     depths: BTreeMap<String, u64>,
+    has_started_subagent: bool,
     /// The depth of the sub-agents that were started and have not begun.
     starting: VecDeque<u64>,
     pub(super) session: Option<String>,
@@ -136,6 +137,7 @@ impl HookJournal {
             by_id: IndexMap::new(),
             counts: CallCounts::default(),
             depths: BTreeMap::new(),
+            has_started_subagent: false,
             starting: VecDeque::new(),
             session: None,
             has_prompt: false,
@@ -238,7 +240,7 @@ impl HookJournal {
             id,
             tool: call.tool.clone(),
             class: call.call.class,
-            caller: event.caller.clone(),
+            is_of_subagent: event.caller.is_some() && self.has_started_subagent,
             input: call.input,
             key: call.key.clone(),
             verdict: verdict.clone(),
@@ -269,6 +271,7 @@ impl HookJournal {
         self.counts.open += u64::from(!call.ends_silently);
         if call.call.class == ToolClass::Subagent {
             self.counts.subagents += 1;
+            self.has_started_subagent = true;
             if self.starting.len() < SUBAGENTS_MAX {
                 self.starting.push_back(depth + 1);
             }
@@ -424,4 +427,47 @@ fn shown(text: &str) -> String {
         end -= 1;
     }
     text[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Events of a turn that does not end, with names as long as they may be.
+    #[test]
+    fn a_journal_holds_no_more_however_many_events_come() {
+        let policy = Arc::new(TurnPolicy::embedded().unwrap());
+        let mut journal = HookJournal::new(Agent::Claude, policy, "/lane");
+        let name = |number: u64| format!("{number:0>512}");
+        let mut take = |kind: &str, number: u64| {
+            let event = json!({
+                "session_id": name(number % 2), "hook_event_name": kind,
+                "agent_id": name(number), "tool_name": "Task", "tool_use_id": name(number),
+                "tool_input": {"prompt": "x"},
+            });
+            journal.take(event.to_string().as_bytes()).1
+        };
+        let calls = CALLS_MAX as u64;
+        for number in 0..=calls {
+            let answer = take("PreToolUse", number);
+            // The policy bounds them too, and the last one is too many in any case.
+            assert!(number < calls || answer.contains("deny"), "{answer}");
+            take("SubagentStart", number);
+            take("Unknown", number);
+        }
+        for number in journal.events..EVENTS_MAX {
+            journal.take(if number % 2 == 0 { b"{" } else { b"x" });
+        }
+        let (row, answer) = journal.take(b"{}");
+        assert!(answer.contains("deny"));
+        assert!(row.fault.unwrap().contains("events"));
+        assert_eq!(journal.calls.len(), CALLS_MAX);
+        assert_eq!(journal.by_id.len(), CALLS_MAX);
+        assert!(journal.depths.len() <= SUBAGENTS_MAX);
+        assert!(journal.starting.len() <= SUBAGENTS_MAX);
+        assert_eq!(journal.faults.len(), FAULTS_MAX);
+        assert!(journal.denied.len() <= DENIED_MAX);
+        assert_eq!(journal.events, EVENTS_MAX + 1);
+    }
 }

@@ -66,7 +66,7 @@ fn is_announced(spec: &HookSpec, call: &CallRecord) -> bool {
 
 /// Returns whether the stream should have a call that was announced.
 fn is_streamed(spec: &HookSpec, call: &HookedCall) -> bool {
-    let is_child = call.caller.is_some() || call.is_beside_subagent;
+    let is_child = call.is_of_subagent || call.is_beside_subagent;
     let is_refused = call.may_be_refused && !call.has_ended;
     !is_refused
         && (spec.streams_denied || !call.is_denied())
