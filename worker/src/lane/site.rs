@@ -152,18 +152,20 @@ impl Lane {
             self.site.git = None;
             return Ok(());
         }
+        let last = self.site.git.clone();
         let state = &self.site.state;
-        let made = self.private_git(&self.tree, &state.step_git, base, &state.setup)?;
+        let made = self.private_git(&self.tree, (&state.step_git, last), base, &state.setup)?;
         self.site.git = Some(made);
         Ok(())
     }
 
     /// Makes a private git folder in a place, with the git folders of the
-    /// submodules that the last setup made.
+    /// submodules that the last setup made; the last one that was there is used
+    /// again while nothing but what the harness put there is in it.
     fn private_git(
         &self,
         tree: &Tree,
-        place: &Path,
+        (place, last): (&Path, Option<PrivateGit>),
         base: &Base,
         setup: &Path,
     ) -> Result<PrivateGit, TreeError> {
@@ -175,6 +177,13 @@ impl Lane {
         };
         let record = SetupRecord::read(setup).ok().flatten();
         let digest = record.and_then(|record| record.modules);
+        let mounted = self.confinement.mounts();
+        let again = last
+            .filter(|_| digest.is_none())
+            .and_then(|last| tree.private_git_again(last, base, mounted));
+        if let Some(git) = again {
+            return Ok(git);
+        }
         let last = current(place);
         let kept = KeptModules::take(&last, place, digest.as_deref()).map_err(failed)?;
         // Submodules name their git folders by path: it stays what it was.
@@ -182,7 +191,7 @@ impl Lane {
             Some(_) => last,
             None => renewed(place),
         };
-        let made = tree.private_git(&folder, base, self.confinement.mounts())?;
+        let made = tree.private_git(&folder, base, mounted)?;
         kept.put_back(&folder).map_err(failed)?;
         Ok(made)
     }
@@ -203,6 +212,7 @@ impl Lane {
         }
         provide(&self.batch.settings.provided, &self.site.checkout, commit)?;
         self.warm_to(commit);
+        let last = self.site.verification_git.clone();
         let checkout = &self.site.checkout;
         let base = Base {
             commit: commit.to_owned(),
@@ -210,7 +220,7 @@ impl Lane {
         };
         let state = &self.site.state;
         let (place, setup) = (&state.verification_git, &state.checkout_setup);
-        let git = self.private_git(checkout.tree(), place, &base, setup)?;
+        let git = self.private_git(checkout.tree(), (place, last), &base, setup)?;
         let state = checkout.tree().clean_state()?;
         self.site.verification_git = Some(git);
         Ok(state)

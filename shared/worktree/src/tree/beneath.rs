@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -22,10 +22,25 @@ pub(super) struct Beneath {
     root: OwnedFd,
 }
 
+/// A folder on the way to a path.
+enum Folder<'a> {
+    Root(BorrowedFd<'a>),
+    Below(OwnedFd),
+}
+
+impl AsFd for Folder<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Root(root) => *root,
+            Self::Below(folder) => folder.as_fd(),
+        }
+    }
+}
+
 /// What is on the way to a path.
 enum Way<'a> {
     /// Its folder, and its name there.
-    Open(OwnedFd, &'a OsStr),
+    Open(Folder<'a>, &'a OsStr),
     /// A folder on the way is not there.
     Missing,
     /// Something that is not a folder is on the way.
@@ -55,7 +70,7 @@ impl Beneath {
         Ok(Self { root })
     }
 
-    fn walk<'a>(&self, path: &'a Path, walk: Walk) -> io::Result<Way<'a>> {
+    fn walk<'a>(&'a self, path: &'a Path, walk: Walk) -> io::Result<Way<'a>> {
         let mut names = Vec::new();
         for part in path.components() {
             match part {
@@ -64,12 +79,12 @@ impl Beneath {
             }
         }
         let name = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut folder = openat(&self.root, ".", FOLDER, Mode::empty())?;
+        let mut folder = Folder::Root(self.root.as_fd());
         let mut at = PathBuf::new();
         for part in names {
             at.push(part);
-            folder = match enter(&folder, part, walk) {
-                Ok(next) => next,
+            folder = match enter(folder.as_fd(), part, walk) {
+                Ok(next) => Folder::Below(next),
                 Err(Errno::NOENT) => return Ok(Way::Missing),
                 Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Way::Blocked(at)),
                 Err(error) => return Err(error.into()),
@@ -308,7 +323,7 @@ pub(super) fn path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-fn enter(folder: &OwnedFd, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
+fn enter(folder: BorrowedFd<'_>, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
     match openat(folder, name, FOLDER, Mode::empty()) {
         Err(Errno::ACCESS) if walk != Walk::Look => {
             open_up(folder, name)?;
@@ -339,8 +354,8 @@ pub(super) fn open_folder(folder: &Path, is_own: bool) -> io::Result<()> {
 }
 
 /// Gives the owner of a folder all rights to it; no link is followed.
-fn open_up(folder: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
-    let stat = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+fn open_up(folder: impl AsFd, name: &OsStr) -> Result<(), Errno> {
+    let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if kind(&stat) != FileType::Directory {
         return Ok(());
     }

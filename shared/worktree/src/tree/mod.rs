@@ -22,6 +22,7 @@ mod filter;
 mod hiding;
 mod home;
 mod layer;
+mod made_folder;
 mod manifest;
 mod merge;
 mod movement;

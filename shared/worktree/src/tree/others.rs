@@ -1,6 +1,7 @@
 //! The rest of a repository, which a worktree must not write.
 
 use super::Tree;
+use super::beneath::path;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,13 +9,8 @@ impl Tree {
     /// Returns the repository's git folder and every worktree of it but this
     /// one, sorted.
     pub fn others(&self) -> Vec<PathBuf> {
-        let linked = self.history.worktrees();
-        let linked = linked.iter().flat_map(|names| names.iter());
-        let mut found: Vec<PathBuf> = linked
-            .flatten()
-            .flatten()
-            .filter_map(|name| self.history.find_worktree(name).ok())
-            .map(|worktree| worktree.path().to_path_buf())
+        let mut found: Vec<PathBuf> = linked(self.history.commondir())
+            .into_iter()
             .chain(self.history.workdir().map(Path::to_path_buf))
             // The main worktree's git folder is its own.
             .chain((!self.is_main()).then(|| self.common_folder().to_path_buf()))
@@ -26,6 +22,23 @@ impl Tree {
         found.retain(|path| *path != here);
         found
     }
+}
+
+/// Returns where the linked worktrees of a repository are, by its records.
+///
+/// Read here and not through libgit2, which opens each of them as a repository:
+/// this is asked for at every look at a lane's files.
+fn linked(common: &Path) -> Vec<PathBuf> {
+    let records = fs::read_dir(common.join("worktrees"));
+    let records = records.into_iter().flatten().flatten();
+    records
+        .filter_map(|record| {
+            let record = record.path();
+            let link = fs::read(record.join("gitdir")).ok()?;
+            let link = record.join(path(link.trim_ascii_end()));
+            Some(link.parent()?.to_path_buf())
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 //!
 //! It holds one branch at the step's base, the tags, and settings by an
 //! allow-list. The operator's objects are a read-only alternate. What a step
-//! writes into it is never read by the harness: a step's result is its files.
+//! writes into it is never used by the harness: a step's result is its files.
 
+use super::made_folder::{MadeFolder, Source, Sources};
 use super::{Base, FilterDefinitions, Tree, TreeError};
 use crate::removal::remove_entry;
 use git2::Config;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,25 @@ pub struct PrivateGit {
     pub objects: Vec<PathBuf>,
     /// The operator's objects of Git LFS, read-only, where files have them.
     pub lfs: Option<PathBuf>,
+    /// What the harness put into the folder.
+    made: MadeFolder,
 }
+
+/// What a private git folder is to hold.
+struct PrivateContent {
+    files: Sources,
+    objects: Vec<PathBuf>,
+    lfs: Option<PathBuf>,
+}
+
+/// The folders of a repository without any content.
+const FOLDERS: [&str; 5] = [
+    "info",
+    "objects/info",
+    "objects/pack",
+    "refs/heads",
+    "refs/tags",
+];
 
 impl Tree {
     /// Makes a private git folder for a step, in the place of what an earlier
@@ -79,6 +97,25 @@ impl Tree {
         made.map_err(self.refused("make the step's git folder", folder))
     }
 
+    /// Makes a private git folder of an earlier step fit for another one, where
+    /// nothing but what the harness put there is in it; `None` where something
+    /// is: it is then to be made in its place.
+    ///
+    /// The caller vouches that no command of the earlier step runs.
+    pub fn private_git_again(
+        &self,
+        mut git: PrivateGit,
+        base: &Base,
+        mounted: bool,
+    ) -> Option<PrivateGit> {
+        let mut content = self.private_content(base, mounted).ok()?;
+        // What cannot be opened or read was changed.
+        let is_fit = git.made.refill(&mut content.files).unwrap_or(false);
+        git.objects = content.objects;
+        git.lfs = content.lfs;
+        is_fit.then_some(git)
+    }
+
     fn fill_private(
         &self,
         folder: &Path,
@@ -86,6 +123,17 @@ impl Tree {
         mounted: bool,
     ) -> std::io::Result<PrivateGit> {
         set_up(folder)?;
+        let mut content = self.private_content(base, mounted)?;
+        Ok(PrivateGit {
+            folder: folder.to_path_buf(),
+            objects: content.objects,
+            lfs: content.lfs,
+            made: MadeFolder::fill(folder, &FOLDERS, &mut content.files)?,
+        })
+    }
+
+    /// Returns what a private git folder is to hold.
+    fn private_content(&self, base: &Base, mounted: bool) -> std::io::Result<PrivateContent> {
         let objects = alternates(&self.common_folder().join("objects"))?;
         let seen: String = objects
             .iter()
@@ -95,42 +143,38 @@ impl Tree {
                 false => format!("{}\n", store.display()),
             })
             .collect();
-        fs::write(folder.join("objects/info/alternates"), seen)?;
+        let mut files = Sources::new();
+        let mut put = |path: &str, source: Source| files.insert(PathBuf::from(path), source);
+        put("objects/info/alternates", seen.into());
         let filters = self.filter_definitions();
         let mut settings = self.private_settings()?;
         if let Some(filters) = filters {
             settings.push_str(filters.settings());
-            fs::write(folder.join("info/attributes"), filters.local())?;
+            put("info/attributes", filters.local().into());
         }
-        fs::write(folder.join("config"), settings)?;
-        fs::write(folder.join("packed-refs"), self.tags())?;
+        put("config", settings.into());
+        put("packed-refs", self.tags().into());
         let head = match &base.branch {
             Some(branch) => {
-                let file = folder.join(branch);
-                fs::create_dir_all(file.parent().unwrap_or(folder))?;
-                fs::write(file, format!("{}\n", base.commit))?;
+                put(branch, format!("{}\n", base.commit).into());
                 format!("ref: {branch}\n")
             }
             None => format!("{}\n", base.commit),
         };
-        fs::write(folder.join("HEAD"), head)?;
-        let common = self.common_folder();
+        put("HEAD", head.into());
+        let (common, own) = (self.common_folder(), self.git_folder());
         for (from, to) in [
-            (self.git_folder().join("index"), "index"),
+            (own.join("index"), "index"),
             (common.join("shallow"), "shallow"),
             (common.join("info/exclude"), "info/exclude"),
-            (
-                self.git_folder().join("info/sparse-checkout"),
-                "info/sparse-checkout",
-            ),
+            (own.join("info/sparse-checkout"), "info/sparse-checkout"),
         ] {
-            match fs::copy(from, folder.join(to)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
+            if let Some(source) = Source::of_file(&from)? {
+                put(to, source);
             }
         }
-        Ok(PrivateGit {
-            folder: folder.to_path_buf(),
+        Ok(PrivateContent {
+            files,
             objects,
             lfs: filters.and_then(FilterDefinitions::lfs_objects),
         })
@@ -165,13 +209,7 @@ pub(crate) fn set_up(folder: &Path) -> std::io::Result<()> {
         fs::create_dir_all(above)?;
         remove_entry(fs::File::open(above)?.as_fd(), name)?;
     }
-    for part in [
-        "info",
-        "objects/info",
-        "objects/pack",
-        "refs/heads",
-        "refs/tags",
-    ] {
+    for part in FOLDERS {
         fs::create_dir_all(folder.join(part))?;
     }
     Ok(())

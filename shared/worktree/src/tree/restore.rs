@@ -144,13 +144,20 @@ impl Tree {
 
     /// Ends a merge, rebase or the like that is in progress.
     pub(super) fn cleanup(&self) {
-        // Git would empty the folder that a link leads to.
+        let mut is_in_progress = true;
         if let Ok(git) = self.beneath_git() {
-            for name in STATE {
+            is_in_progress = STATE.iter().any(|name| {
+                let found = git.look(Path::new(name));
+                !matches!(found, Ok(None))
+            });
+            // Git would empty the folder that a link leads to.
+            for name in STATE.iter().filter(|_| is_in_progress) {
                 let _ = git.unlink_if_link(Path::new(name));
             }
         }
-        let _ = self.repository.cleanup_state();
+        if is_in_progress {
+            let _ = self.repository.cleanup_state();
+        }
     }
 
     /// Writes the `.git` file of a linked worktree, in the place of whatever is
@@ -359,20 +366,21 @@ impl Tree {
                     Timestamp::try_from(at).is_ok_and(|at| since.is_some_and(|since| at >= since))
                 })
         };
-        let clear = |folder: &Path, name: &str| {
-            let name = format!("{name}.lock");
-            if is_left(&folder.join(&name))
-                && let Ok(folder) = super::beneath::Beneath::open(folder)
-            {
-                let _ = folder.remove_alone(Path::new(&name));
+        let clear = |at: &Path, names: &[&str]| {
+            let Ok(folder) = super::beneath::Beneath::open(at) else {
+                return;
+            };
+            for name in names {
+                let name = format!("{name}.lock");
+                if is_left(&at.join(&name)) {
+                    let _ = folder.remove_alone(Path::new(&name));
+                }
             }
         };
-        for name in LOCKED {
-            clear(self.git_folder(), name);
-        }
+        clear(self.git_folder(), &LOCKED);
         // A branch belongs to the one worktree that has it checked out.
         if let Some(branch) = branch.filter(|branch| branch.starts_with("refs/heads/")) {
-            clear(self.common_folder(), branch);
+            clear(self.common_folder(), &[branch]);
         }
     }
 }
