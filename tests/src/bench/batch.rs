@@ -2,6 +2,7 @@
 //! the same commands.
 
 use crate::Sizes;
+use crate::durable;
 use crate::figure::{self, Wrong, median, timed};
 use crate::namespaces;
 use crate::plot::{Curve, Plot};
@@ -22,6 +23,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     let count = sizes.batch;
     let [few, many] = FILES;
     let (mut idle, mut large, mut landing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut steps = Vec::new();
     // The first of each warms up and does not count. Nothing is removed in
     // between: ext4 makes files slowly where many were removed of late.
     for number in 0..=sizes.runs {
@@ -32,7 +34,9 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         let lands = run("landing", "merge", few, count)?;
         let nothing = run("idle", "none", few, 0)?;
         let with_files = run("large", "merge", many, count)?;
+        let script = durable::shell(&folder.join("script"), few, count)?;
         if number > 0 {
+            steps.push(script);
             landing.push(lands);
             idle.push(nothing);
             large.push(with_files);
@@ -55,7 +59,19 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         landing / shells,
         "",
     );
+    beside_the_steps(landing, median(steps));
     Ok(())
+}
+
+/// Shows a batch beside a script that takes the same durable steps.
+fn beside_the_steps(batch: f64, script: f64) {
+    figure::show(
+        "  against xargs and a script with git and fdatasync",
+        &figure::time(batch),
+        &figure::time(script),
+        batch / script,
+        "",
+    );
 }
 
 /// Measures batches that do not land, by what confines their commands, beside a
@@ -73,12 +89,15 @@ fn by_modes(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<f64, Wro
             continue;
         };
         let (mut batches, mut idle, mut shells) = (Vec::new(), Vec::new(), Vec::new());
+        let mut steps = Vec::new();
         // The first of each warms up.
         for number in 0..=sizes.runs {
             let taken = run(&format!("batch-{number}"), count)?;
             let nothing = run(&format!("idle-{number}"), 0)?;
             let shell = shell(count)?;
+            let script = durable::shell(&folder.join(format!("script-{number}")), few, count)?;
             if number > 0 {
+                steps.push(script);
                 batches.push(taken);
                 idle.push(nothing);
                 shells.push(shell);
@@ -92,6 +111,7 @@ fn by_modes(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<f64, Wro
             batch / shell,
             "<= 3.0",
         );
+        beside_the_steps(batch, median(steps));
         let each = figure::time((batch - idle) / count as f64);
         figure::note(&format!("  each issue, mode `{mode}`"), &each);
         if mode == NAMESPACES {

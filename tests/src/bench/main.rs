@@ -14,6 +14,7 @@
 mod answer;
 mod batch;
 mod claims;
+mod durable;
 mod figure;
 mod files;
 mod floors;
@@ -112,7 +113,7 @@ fn main() -> ExitCode {
         _ => {
             eprintln!(
                 "usage: premath-bench [--report FOLDER] [--quick | --smoke]\n       \
-                 premath-bench --only step|verification|queue|slots|files\n       \
+                 premath-bench --only batch|step|verification|queue|slots|files\n       \
                  premath-bench --files N"
             );
             return ExitCode::from(2);
@@ -135,6 +136,7 @@ fn run_part(part: &str) -> Result<(), Wrong> {
     figure::head();
     figure::section(part);
     match part {
+        "batch" => batch::measure(FULL, &programs, &folder.path().join(part)),
         "step" => step::measure(FULL, &folder.path().join(part)),
         "verification" => verification::measure(FULL, &programs, &folder.path().join(part)),
         "files" => files::measure(FULL, &programs, &folder.path().join(part)).map(drop),

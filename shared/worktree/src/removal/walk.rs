@@ -6,7 +6,7 @@ use super::node::{self, Node};
 use super::{Guard, RemovalBounds};
 use premath_memory::lane_record::FolderId;
 use premath_platform::file::read_entries;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, SeekFrom, openat, seek, unlinkat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -31,17 +31,8 @@ struct Above {
     node: Node,
     /// The name in it of the folder below.
     name: OsString,
-    state: Listing,
-}
-
-/// How far a folder has been read.
-#[derive(Default)]
-struct Listing {
     /// Folders that were read and are still there.
     pending: Vec<OsString>,
-    /// Whether something was removed since the folder was last read from its
-    /// begin: entries may have been missed.
-    has_changed: bool,
 }
 
 /// What comes next in a folder.
@@ -107,24 +98,21 @@ impl<'g> Walk<'g> {
     fn empty(&mut self, top: BorrowedFd<'_>, node: &Node) -> Result<(), Stop> {
         let mut here = node::read(top, node).map_err(stop(OsStr::new(".")))?;
         let mut at = *node;
-        let mut state = Listing::default();
+        let mut pending = Vec::new();
         let mut way: Vec<Above> = Vec::new();
         loop {
-            match self.next(&here, &mut state)? {
+            match self.next(&here, &mut pending)? {
                 Next::Folder(name) => {
                     let (place, below) = match self.enter(here.as_fd(), &at, &name) {
                         Ok(entered) => entered,
-                        Err(Stop::Io { source, .. }) if is_replaced(&source) => {
-                            state.has_changed = true;
-                            continue;
-                        }
+                        Err(Stop::Io { source, .. }) if is_replaced(&source) => continue,
                         Err(other) => return Err(other),
                     };
                     here = node::read(place.as_fd(), &below).map_err(stop(&name))?;
                     way.push(Above {
                         node: at,
                         name,
-                        state: std::mem::take(&mut state),
+                        pending: std::mem::take(&mut pending),
                     });
                     at = below;
                 }
@@ -134,46 +122,38 @@ impl<'g> Walk<'g> {
                     };
                     here = return_to(&here, &above)?;
                     at = above.node;
-                    state = above.state;
-                    state.has_changed = true;
+                    pending = above.pending;
                     if !self.remove_single(here.as_fd(), &above.name, Some(true))? {
-                        // It was filled again.
-                        state.pending.push(above.name);
+                        // It was filled again, or the listing missed an entry
+                        // because others were removed meanwhile.
+                        pending.push(above.name);
                     }
                 }
             }
         }
     }
 
-    /// Removes files and empty folders until a folder with content is found.
-    fn next(&mut self, folder: &OwnedFd, state: &mut Listing) -> Result<Next, Stop> {
+    /// Removes files and empty folders until a folder with content is found, or
+    /// the listing ends.
+    fn next(&mut self, folder: &OwnedFd, pending: &mut Vec<OsString>) -> Result<Next, Stop> {
         loop {
-            while let Some(name) = state.pending.pop() {
+            while let Some(name) = pending.pop() {
                 if !self.remove_single(folder.as_fd(), &name, Some(true))? {
                     return Ok(Next::Folder(name));
                 }
-                state.has_changed = true;
             }
             let names = read_batch(folder)?;
             if names.is_empty() {
-                if !state.has_changed {
-                    return Ok(Next::Empty);
-                }
-                state.has_changed = false;
-                seek(folder, SeekFrom::Start(0))
-                    .map_err(|errno| stop(OsStr::new("."))(errno.into()))?;
-                continue;
+                return Ok(Next::Empty);
             }
             for (name, is_folder) in names {
                 if matches!(name.as_bytes(), b"." | b"..") {
                     continue;
                 }
-                if is_folder == Some(true) {
-                    state.pending.push(name);
-                } else if self.remove_single(folder.as_fd(), &name, is_folder)? {
-                    state.has_changed = true;
-                } else {
-                    state.pending.push(name);
+                if is_folder == Some(true)
+                    || !self.remove_single(folder.as_fd(), &name, is_folder)?
+                {
+                    pending.push(name);
                 }
             }
         }

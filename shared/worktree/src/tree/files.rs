@@ -222,12 +222,23 @@ impl Tree {
     /// Returns the worktrees of this repository that lie among these files, by
     /// their paths from here.
     fn own_worktrees(&self) -> HashSet<Vec<u8>> {
-        let here = std::fs::canonicalize(&self.worktree).unwrap_or_default();
-        self.others()
-            .iter()
-            .filter_map(|other| other.strip_prefix(&here).ok())
-            .map(|below| below.as_os_str().as_encoded_bytes().to_vec())
-            .collect()
+        let mut places = self.places.borrow_mut();
+        let mut place = |path: PathBuf| {
+            let known = places.get(&path).cloned();
+            known.or_else(|| {
+                let place = std::fs::canonicalize(&path).ok()?;
+                places.insert(path, place.clone());
+                Some(place)
+            })
+        };
+        let here = place(self.worktree.clone()).unwrap_or_default();
+        let below = self.other_places().into_iter().filter_map(|path| {
+            let other = place(path.clone()).unwrap_or(path);
+            let below = other.strip_prefix(&here).ok()?;
+            let below = below.as_os_str().as_encoded_bytes();
+            (!below.is_empty()).then(|| below.to_vec())
+        });
+        below.collect()
     }
 }
 

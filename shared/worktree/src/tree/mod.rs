@@ -130,6 +130,8 @@ pub struct Tree {
     worktree: PathBuf,
     /// Where the files are, as git says it.
     files: PathBuf,
+    /// Where worktrees of the repository are, by the paths that it has.
+    places: RefCell<HashMap<PathBuf, PathBuf>>,
     /// The `.git` file of a linked worktree.
     link: Option<Vec<u8>>,
     /// Whether it is a checkout for verifications.
@@ -218,6 +220,7 @@ impl Tree {
             history,
             worktree: worktree.to_path_buf(),
             files,
+            places: RefCell::default(),
             link,
             is_checkout: false,
             blobs: RefCell::default(),

@@ -9,11 +9,9 @@ impl Tree {
     /// Returns the repository's git folder and every worktree of it but this
     /// one, sorted.
     pub fn others(&self) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = linked(self.history.commondir())
+        let mut found: Vec<PathBuf> = self
+            .other_places()
             .into_iter()
-            .chain(self.history.workdir().map(Path::to_path_buf))
-            // The main worktree's git folder is its own.
-            .chain((!self.is_main()).then(|| self.common_folder().to_path_buf()))
             .map(|path| fs::canonicalize(&path).unwrap_or(path))
             .collect();
         found.sort();
@@ -21,6 +19,17 @@ impl Tree {
         let here = fs::canonicalize(&self.worktree).unwrap_or_else(|_| self.worktree.clone());
         found.retain(|path| *path != here);
         found
+    }
+
+    /// Returns the same by the paths that the repository has, this worktree
+    /// among them.
+    pub(super) fn other_places(&self) -> Vec<PathBuf> {
+        linked(self.history.commondir())
+            .into_iter()
+            .chain(self.history.workdir().map(Path::to_path_buf))
+            // The main worktree's git folder is its own.
+            .chain((!self.is_main()).then(|| self.common_folder().to_path_buf()))
+            .collect()
     }
 }
 
