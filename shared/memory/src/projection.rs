@@ -86,6 +86,26 @@ pub fn read_ledger(path: &Path) -> Result<Option<FeatureLedger>, ProjectionError
         .transpose()
 }
 
+/// Writes a session or a feature ledger, and the same to a place where people
+/// look: what refuses the copy is logged and nothing else.
+///
+/// # Errors
+///
+/// [`ProjectionError::Store`].
+pub fn write_published(
+    path: &Path,
+    copy: &Path,
+    document: &impl Serialize,
+) -> Result<(), ProjectionError> {
+    let value = premath_kernel::json::canonical::value_of(document);
+    let text = text_of(path, &value)?;
+    artifact::write(path, &text)?;
+    if let Err(error) = artifact::write(copy, &text) {
+        tracing::debug!(%error, "cannot write a copy in the worktree");
+    }
+    Ok(())
+}
+
 /// Writes a feature ledger.
 ///
 /// # Errors
@@ -110,9 +130,14 @@ pub fn write_document(path: &Path, document: &impl Serialize) -> Result<(), Stor
 ///
 /// [`StoreError::Io`].
 pub(crate) fn write_value(path: &Path, value: &Value) -> Result<(), StoreError> {
+    artifact::write(path, &text_of(path, value)?)
+}
+
+/// Returns a document as it is written to a path.
+fn text_of(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {
     // `{value:#}` writes the same bytes, through a formatter that is slow.
     let mut text = serde_json::to_vec_pretty(value)
         .map_err(|error| StoreError::io("write", path)(error.into()))?;
     text.push(b'\n');
-    artifact::write(path, &text)
+    Ok(text)
 }

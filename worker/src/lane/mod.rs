@@ -30,7 +30,7 @@ use confine::Confinement;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
-use premath_memory::projection::{ProjectionError, write_session};
+use premath_memory::projection::{ProjectionError, write_published};
 use premath_memory::roots::{LaneRoots, LaneState};
 use premath_memory::{StoreError, WorktreeLock, clock};
 use premath_worktree::tree::Tree;
@@ -91,11 +91,7 @@ impl Lane {
     pub(crate) fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session =
             premath_kernel::record::session::write(self.session.take(), write, clock::now().wall);
-        let written = write_session(&self.home.session, &session);
-        // A copy for people; nothing reads it back.
-        if let Err(error) = write_session(&self.roots.session, &session) {
-            tracing::debug!(%error, "cannot write the session's copy in the worktree");
-        }
+        let written = write_published(&self.home.session, &self.roots.session, &session);
         self.session = Some(session);
         written
     }

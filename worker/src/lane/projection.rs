@@ -97,13 +97,7 @@ impl Lane {
             }
         }
         match ledger {
-            Some(ledger) => {
-                // A copy for people; nothing reads it back.
-                if let Err(error) = projection::write_ledger(&self.roots.ledger, &ledger) {
-                    tracing::debug!(%error, "cannot write the ledger's copy in the worktree");
-                }
-                projection::write_ledger(path, &ledger)
-            }
+            Some(ledger) => projection::write_published(path, &self.roots.ledger, &ledger),
             None => Ok(()),
         }
     }
