@@ -276,7 +276,7 @@ impl UntrustedFolder {
     /// # Errors
     ///
     /// [`UntrustedError::Io`].
-    pub(crate) fn remove(&self, name: &str) -> Result<(), UntrustedError> {
+    pub fn remove(&self, name: &str) -> Result<(), UntrustedError> {
         let path = self.path.join(name);
         let name = self.name(name, "remove")?;
         self.remove_all(&name).map_err(failed("remove", &path))

@@ -43,6 +43,7 @@ mod race;
 mod recovery;
 mod refusals;
 mod remote;
+mod repair;
 mod report;
 mod rights;
 mod sandbox;

@@ -570,6 +570,7 @@ fn wrong_turn_policies() -> Vec<Value> {
         wrong("/tools/1/programs", json!("git")),
         wrong("/tools/0/ruleId", json!(" ")),
         wrong("/calls/maxCalls", json!(-1)),
+        wrong("/stop/repairRounds", json!(8)),
     ]
 }
 

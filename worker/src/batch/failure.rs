@@ -3,7 +3,7 @@
 use super::Batch;
 use crate::prompt::{LastFailure, Neighbour};
 use premath_kernel::json::id::{IssueId, StepId};
-use premath_kernel::policy::landing::verification_rounds;
+use premath_kernel::policy::landing::{WORK_ROUNDS, verification_rounds};
 use premath_memory::{IssueRow, StoreError};
 
 /// The last step of an issue that failed in this batch.
@@ -36,14 +36,10 @@ impl Batch {
     /// for the prompt of the next attempt.
     pub(crate) fn last_failure(&self, issue_id: &IssueId) -> Option<LastFailure> {
         let failed = self.knowledge().failures.get(issue_id).cloned()?;
-        let read = |phase: &str, extension: &str| {
-            let folder = &self.settings.roots.streams;
-            let path = crate::witness::file(folder, &failed.step_id, phase, extension);
-            premath_memory::artifact::read(&path).ok().flatten()
-        };
+        let read = |phase: &str, extension: &str| self.output(&failed.step_id, phase, extension);
         // The last command that was run; a landing may fail without one.
         let last = verification_rounds()
-            .chain(["work"])
+            .chain(WORK_ROUNDS.iter().rev().copied())
             .find(|phase| read(phase, "stderr").is_some());
         let end_of = |extension: &str| {
             last.and_then(|phase| read(phase, extension))
@@ -57,6 +53,35 @@ impl Batch {
             classes: failed.classes,
             salvage: failed.salvage,
         })
+    }
+}
+
+impl Batch {
+    /// Returns what the prompt of a repair shows of a verification that failed.
+    pub(crate) fn failed_verification(
+        &self,
+        step_id: &StepId,
+        phase: &str,
+        classes: &[String],
+    ) -> LastFailure {
+        let end_of = |extension: &str| {
+            let output = self.output(step_id, phase, extension);
+            output.map(|bytes| tail(&bytes)).unwrap_or_default()
+        };
+        LastFailure {
+            stdout: end_of("stdout"),
+            stderr: end_of("stderr"),
+            step_id: step_id.clone(),
+            classes: classes.to_vec(),
+            salvage: None,
+        }
+    }
+
+    /// Reads what a command of a step printed.
+    fn output(&self, step_id: &StepId, phase: &str, extension: &str) -> Option<Vec<u8>> {
+        let folder = &self.settings.roots.streams;
+        let path = crate::witness::file(folder, step_id, phase, extension);
+        premath_memory::artifact::read(&path).ok().flatten()
     }
 }
 

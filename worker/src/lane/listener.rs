@@ -2,7 +2,7 @@
 //! silent, and what it is doing (`agents.md`, "Supervision").
 
 use crate::settings::CommandLimits;
-use premath_evidence::{Agent, AgentStream, FoldedStream};
+use premath_evidence::{Agent, AgentStream, FoldedStream, RunSpending};
 use premath_kernel::policy::budget::{Budget, Spent};
 use premath_kernel::policy::silence::{AgentPhase, AgentTimeout, SilenceLimits};
 use std::fs::File;
@@ -19,6 +19,7 @@ const LOOK_BYTES: u64 = 16 << 20;
 /// Listens to one agent.
 #[derive(Debug)]
 pub(crate) struct Listener {
+    agent: Agent,
     stream: AgentStream,
     /// The file that the supervisor writes the stream into. Its offset is the
     /// supervisor's, so it is read by position.
@@ -37,6 +38,7 @@ impl Listener {
     /// Begins to listen to a file that is still empty.
     pub(crate) fn new(agent: Agent, file: File, limits: &CommandLimits, budget: Budget) -> Self {
         Self {
+            agent,
             stream: AgentStream::new(agent),
             file,
             read: 0,
@@ -47,6 +49,12 @@ impl Listener {
             heard_at: Instant::now(),
             buffer: vec![0; CHUNK],
         }
+    }
+
+    /// Listens to a session that is resumed, and used so much before.
+    pub(crate) fn after(mut self, before: RunSpending) -> Self {
+        self.stream = AgentStream::resumed(self.agent, before);
+        self
     }
 
     /// Reads on, and returns whether the agent is to be ended.
@@ -123,7 +131,7 @@ impl Listener {
 }
 
 /// Returns what an agent used, as a budget counts it.
-pub(crate) fn spent(spent: premath_evidence::RunSpending) -> Spent {
+pub(crate) fn spent(spent: RunSpending) -> Spent {
     Spent {
         tokens: spent
             .tokens

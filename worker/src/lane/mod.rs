@@ -26,7 +26,7 @@ pub(crate) use site::SiteError;
 
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
-use confine::Confinement;
+use confine::{Confinement, KeptHome};
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
@@ -70,6 +70,8 @@ pub struct Lane {
     pub(crate) tree: Tree,
     pub(crate) site: Site,
     confinement: Confinement,
+    /// The home of the session that a step's agent may be run in again.
+    kept: Option<KeptHome>,
     supervisor: Supervisor,
     runtime: Runtime,
     pub(crate) session: Option<Session>,

@@ -473,7 +473,7 @@ impl Lane {
     /// what they hold into the caches.
     pub(crate) fn seeds_of(&self, phase: Phase) -> Vec<Seed> {
         let state = self.site.warm.as_ref().and_then(|warm| warm.state.as_ref());
-        let may_see = phase == Phase::Work
+        let may_see = phase.is_work()
             && self.batch.settings.provided.is_empty()
             && is_provisioned(self.tree.git_folder());
         let Some(state) = state.filter(|_| may_see) else {

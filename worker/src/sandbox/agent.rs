@@ -96,6 +96,32 @@ impl AgentState {
         Ok(())
     }
 
+    /// Copies the files again into a private home that a command had, in the place
+    /// of whatever it left there; a file that the user does not have is removed.
+    ///
+    /// # Errors
+    ///
+    /// What the system says about the private home.
+    pub(crate) fn copy_again_into(&mut self, private: &Path) -> io::Result<()> {
+        for (from, at) in &self.files {
+            let within = at.parent().unwrap_or(Path::new(""));
+            let name = at.file_name().unwrap_or_default().to_string_lossy();
+            let folder = UntrustedFolder::make(private, within).map_err(io::Error::other)?;
+            match read(from) {
+                Some(bytes) => {
+                    let written = folder.write(&name, &bytes, 0o600);
+                    written.map_err(io::Error::other)?;
+                    self.copied.insert(from.clone(), bytes);
+                }
+                None => {
+                    folder.remove(&name).map_err(io::Error::other)?;
+                    self.copied.remove(from);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes renewed tokens back; returns the files that were written.
     pub(crate) fn take_back(&self, private: &Path) -> Vec<PathBuf> {
         let mut taken = Vec::new();
@@ -311,6 +337,50 @@ mod tests {
         )
         .unwrap();
         assert!(state.take_back(&private).is_empty());
+    }
+
+    #[test]
+    fn a_home_that_is_kept_has_the_users_files_again_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("home");
+        let private = folder.path().join("private");
+        let outside = folder.path().join("outside");
+        fs::create_dir_all(home.join(".codex")).unwrap();
+        for made in [&private, &outside] {
+            fs::create_dir(made).unwrap();
+        }
+        fs::write(home.join(".codex/config.toml"), "model = 'm'").unwrap();
+        let mut state = AgentState::of(None, "codex exec", Some(&home), |_| None);
+        state.copy_into(&private).unwrap();
+        // The command changed its configuration, and put a link in its place.
+        fs::remove_file(private.join(".codex/config.toml")).unwrap();
+        fs::write(outside.join("config.toml"), "mine").unwrap();
+        let link = std::os::unix::fs::symlink;
+        link(
+            outside.join("config.toml"),
+            private.join(".codex/config.toml"),
+        )
+        .unwrap();
+        fs::write(private.join(".codex/AGENTS.md"), "obey").unwrap();
+        fs::write(private.join(".codex/session"), "s").unwrap();
+        state.copy_again_into(&private).unwrap();
+        let read = |name: &str| fs::read_to_string(private.join(".codex").join(name)).ok();
+        assert_eq!(read("config.toml").as_deref(), Some("model = 'm'"));
+        assert_eq!(read("AGENTS.md"), None);
+        assert_eq!(read("session").as_deref(), Some("s"));
+        assert_eq!(
+            fs::read_to_string(outside.join("config.toml")).unwrap(),
+            "mine"
+        );
+        // The folder itself is a link.
+        fs::remove_dir_all(private.join(".codex")).unwrap();
+        link(outside.clone(), private.join(".codex")).unwrap();
+        state.copy_again_into(&private).unwrap();
+        assert_eq!(
+            fs::read_to_string(outside.join("config.toml")).unwrap(),
+            "mine"
+        );
+        assert_eq!(read("config.toml").as_deref(), Some("model = 'm'"));
     }
 
     #[test]

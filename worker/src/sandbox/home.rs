@@ -2,6 +2,7 @@
 //! over the caches.
 
 use super::Cache;
+use crate::supervisor::confine::scratch;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,24 @@ impl PrivateHome {
             fs::create_dir(folder)?;
         }
         Ok(home)
+    }
+
+    /// Makes the folders anew for another command, but for the home and the
+    /// temporary files, which stay.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub(crate) fn renew(&self) -> io::Result<()> {
+        let kept = [self.home(), self.temporary()];
+        for entry in fs::read_dir(&self.root)? {
+            let path = entry?.path();
+            if !kept.contains(&path) {
+                scratch::remove_any(&path)?;
+            }
+        }
+        fs::create_dir(self.shared_memory())?;
+        fs::create_dir(self.own())
     }
 
     /// Returns the home.

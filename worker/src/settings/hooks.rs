@@ -34,6 +34,12 @@ impl Settings {
         self.hooks_of_agents && agent.spec().is_wireable(command)
     }
 
+    /// Returns whether an agent whose work fails its verification is run again in
+    /// its session.
+    pub(crate) fn repairs(&self, agent: Agent, command: &str) -> bool {
+        self.turn.stop().repair_rounds > 0 && agent.spec().is_resumable(command)
+    }
+
     /// Says in a line whether the tool calls of agents are checked before they run;
     /// nothing where no agent works.
     pub fn describe_hooks(&self) -> Option<String> {

@@ -8,6 +8,7 @@ use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::provider::UsageLimit;
 use premath_kernel::record::trajectory::{AgentRecord, TokenCounts};
 use premath_kernel::turn::JoinCheckInput;
+use std::time::Duration;
 
 /// The calls that a work command reported.
 #[derive(Debug)]
@@ -49,6 +50,10 @@ pub(super) struct WorkAccount {
     pub(super) agent: Option<AgentRecord>,
     /// What the agent used so far.
     pub(super) spent: Spent,
+    /// How long the work ran so far.
+    pub(super) worked: Duration,
+    /// How many calls of the turn were allowed so far.
+    pub(super) allowed: u64,
     /// The limit by which the provider refused more work.
     pub(super) limit: Option<UsageLimit>,
 }
@@ -61,6 +66,8 @@ impl WorkAccount {
             reported: None,
             agent: None,
             spent: Spent::default(),
+            worked: Duration::ZERO,
+            allowed: 0,
             limit: None,
         }
     }
@@ -71,6 +78,11 @@ impl WorkAccount {
             Some(ReportedCalls::Streams(streams)) => streams,
             _ => &[],
         }
+    }
+
+    /// Returns the session of the agent, where its stream reported it.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.streams().last()?.stream.session_id()
     }
 
     /// Returns what the agent reported that it used so far.
@@ -115,6 +127,7 @@ impl WorkAccount {
             calls: calls + stream.calls().len() as u64,
             tokens,
             cost_nano_usd: used.cost_nano_usd,
+            repair_rounds: Some(self.streams().len() as u64).filter(|rounds| *rounds > 0),
             limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
             denials,
         });

@@ -25,6 +25,8 @@ pub(super) struct Attempt<'a> {
     pub(super) claimed: &'a Claimed,
     pub(super) log: StepLog,
     pub(super) watch: LeaseWatch,
+    /// How many verifications of work that has not passed yet ran.
+    pub(super) verified_runs: usize,
     /// The right to land before all others, where the attempt has it.
     pub(super) reservation: Option<LandingReservation<'a>>,
 }

@@ -3,7 +3,7 @@
 use super::attempt::Attempt;
 use super::error::{StageError, StepError};
 use crate::lane::Lane;
-use crate::lane::command::{CommandOwner, Task};
+use crate::lane::command::{CommandOwner, Phase, Task, WorkUse};
 use crate::lane::files::{ISSUE, PROMPT, StepFiles};
 use crate::prompt;
 use crate::settings::Work;
@@ -25,6 +25,8 @@ pub(super) struct Brief {
     generation: u64,
     variables: Vec<(&'static str, OsString)>,
     prompt_digest: String,
+    /// What the work used before its present round.
+    used: WorkUse,
     /// The agent or command that works.
     pub(super) work: Work,
     /// The title that the commits of the step name.
@@ -43,8 +45,15 @@ impl Brief {
             task: Some(Task {
                 agent: self.work.adapter.agent(),
                 prompt_digest: &self.prompt_digest,
+                used: self.used,
             }),
         }
+    }
+
+    /// Takes in that another round of the work follows, with a prompt of its own.
+    pub(super) fn renew(&mut self, prompt_digest: String, used: WorkUse) {
+        self.prompt_digest = prompt_digest;
+        self.used = used;
     }
 
     /// Returns what its commits say.
@@ -74,9 +83,7 @@ impl Lane {
         let before = self.before.as_ref().map(ToString::to_string);
         let (last, before) = (last.as_ref(), before.as_deref());
         let prompt = prompt::render(template, &claimed.row, &neighbours, last, before);
-        folder.write(PROMPT, prompt.as_bytes(), 0o600)?;
-        let kept = witness::file(&batch.settings.roots.streams, &step_id, "work", "prompt");
-        artifact::overwrite(&kept, prompt.as_bytes())?;
+        let prompt_digest = self.hand_out_prompt(&step_id, Phase::Work(0), &prompt)?;
         let provider = attempt.log.account.provider.clone().unwrap_or_default();
         let work = batch.settings.work.with(&provider).cloned();
         let work = work.ok_or(StepError::ProviderMissing(provider))?;
@@ -87,12 +94,31 @@ impl Lane {
             issue_id: claim.issue_id.clone(),
             generation: claim.generation,
             variables: self.variables(claimed, &step_id, &files),
-            prompt_digest: format!("sha256:{}", canonical::sha256_hex(prompt.as_bytes())),
+            prompt_digest,
+            used: WorkUse::default(),
             work,
             title: claimed.row.text_of("title"),
             lease: format!("{}#{}", claim.lease_id, claim.generation),
             step_id,
         })
+    }
+
+    /// Writes the prompt of a round for the agent, and keeps it; returns its
+    /// digest.
+    pub(super) fn hand_out_prompt(
+        &self,
+        step_id: &StepId,
+        phase: Phase,
+        prompt: &str,
+    ) -> Result<String, StageError> {
+        let bytes = prompt.as_bytes();
+        self.roots.step_folder()?.write(PROMPT, bytes, 0o600)?;
+        let streams = &self.batch.settings.roots.streams;
+        artifact::overwrite(
+            &witness::file(streams, step_id, phase.name(), "prompt"),
+            bytes,
+        )?;
+        Ok(format!("sha256:{}", canonical::sha256_hex(bytes)))
     }
 
     /// Returns the variables of a step's commands.

@@ -176,7 +176,10 @@ impl Lane {
         let landing = &batch.landing;
         for _ in 0..STATES_MAX {
             let alone = loop {
-                self.take_turn(attempt, owner, proposal, queued, Until::Turn)?;
+                let taken = self.take_turn(attempt, owner, proposal, queued, Until::Turn)?;
+                if let Err(failure) = taken {
+                    return Err(self.refused(&mut attempt.log, failure));
+                }
                 attempt.await_lock(&mut queued.place)?;
                 let alone = queued.place.alone();
                 // Another issue may have reserved the next landing meanwhile.

@@ -15,7 +15,7 @@ impl Lane {
     pub(super) fn note_limit(&self, log: &mut StepLog, ran: &Ran, phase: Phase) {
         let class = FailureClass::UsageLimit.as_str();
         let believed = self.batch.settings.bounds.providers.limit_lines == LimitLines::Park;
-        if phase != Phase::Work
+        if !phase.is_work()
             || !believed
             || log.account.limit.is_some()
             || !ran.classes.iter().any(|c| c == class)

@@ -7,7 +7,7 @@ use super::verifications::Verifications;
 use crate::lane::Lane;
 use crate::lane::command::{Phase, Ran};
 use crate::witness;
-use premath_evidence::{CallEnd, ShellCall};
+use premath_evidence::{CallEnd, HookJournal, ShellCall};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
@@ -152,8 +152,13 @@ impl Lane {
         }
         failure.cut = ran.cut;
         let may_continue = ran.passed() && failure.lane_lost.is_none();
+        let allowed = ran.hooks.as_ref().map(HookJournal::allowed);
         if let Some(stream) = ran.stream {
             log.account.take_in(phase.name(), stream, ran.hooks);
+        }
+        if phase.is_work() {
+            log.account.worked += ran.took;
+            log.account.allowed = allowed.unwrap_or(log.account.allowed);
         }
         log.calls.push(ran.call);
         if may_continue { Ok(()) } else { Err(failure) }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `ClaimedStep` | `prepare`: session, branch, git folder, files, setup |
 //! | `Prepared` | `work`: the work command, the commit of what it left |
-//! | `Worked` | `verify`: the place in the landing queue, the verification, the requests of the outbox |
+//! | `Worked` | `verify`: the place in the landing queue, the verification, the repair of work that fails it, the requests of the outbox |
 //! | `Verified` | `land`: the turn, the gate, the landing, its check |
 //! | `Landed` | `close`: follow-ups, the close |
 //! | `Closed` or `Failed` | `stop`: lane, lease, row, feature, session |
@@ -18,6 +18,7 @@
 mod account;
 mod attempt;
 mod brief;
+mod candidate;
 mod checked;
 mod claimed;
 mod closed;
@@ -34,6 +35,7 @@ mod outbox;
 mod prepared;
 mod queued;
 mod remote;
+mod repair;
 mod report;
 mod shared;
 mod step_failure;
@@ -96,9 +98,11 @@ impl Lane {
             claimed,
             log,
             watch,
+            verified_runs: 0,
             reservation: None,
         };
         let ended = self.take_through(ClaimedStep { attempt }, work_done);
+        self.forget_session();
         let is_warm = match &ended {
             Ok(closed) => closed.log.verified.is_warm,
             Err(failed) => failed.log.verified.is_warm,

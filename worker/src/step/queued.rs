@@ -75,7 +75,10 @@ impl<'a> QueuedWork<'a> {
             rides: None,
             is_alone: attempt.batch.own_check(&attempt.claim().issue_id).is_some(),
             failed: None,
-            before: Rounds::default(),
+            before: Rounds {
+                states: 0,
+                runs: attempt.verified_runs,
+            },
             after: Rounds::default(),
             checks: 0,
         }
@@ -137,6 +140,11 @@ impl<'a> QueuedWork<'a> {
         }
     }
 
+    /// Returns how many verifications of the step ran before one passed.
+    pub(super) const fn runs_before_pass(&self) -> usize {
+        self.before.runs
+    }
+
     fn rounds(&mut self) -> &mut Rounds {
         match self.verified {
             None => &mut self.before,
@@ -168,7 +176,8 @@ impl<'a> QueuedWork<'a> {
 
 impl Lane {
     /// Takes work through the queue: it is merged with what it assumes, verified,
-    /// and verified again where the assumption does not hold.
+    /// and verified again where the assumption does not hold. The inner error is
+    /// a verification that failed and is charged to the work.
     pub(super) fn take_turn(
         &mut self,
         attempt: &mut Attempt<'_>,
@@ -176,15 +185,15 @@ impl Lane {
         proposal: &Proposal<'_>,
         queued: &mut QueuedWork<'_>,
         until: Until,
-    ) -> Result<(), StageError> {
+    ) -> Result<Result<(), Box<StepFailure>>, StageError> {
         loop {
             let may_assume = queued.may_assume();
             let step = attempt.await_place(&mut queued.place, may_assume)?;
             let failed = queued.failed.take();
             match (step, failed) {
-                (PlaceStep::Land | PlaceStep::Wait, _) => return Ok(()),
+                (PlaceStep::Land | PlaceStep::Wait, _) => return Ok(Ok(())),
                 (PlaceStep::Charged, Some(failed)) => {
-                    return Err(self.refused(&mut attempt.log, failed.failure));
+                    return Ok(Err(failed.failure));
                 }
                 (PlaceStep::Charged, None) => {}
                 (PlaceStep::Try(assumption), failed) => {
@@ -194,7 +203,7 @@ impl Lane {
                     }
                     let passed = self.try_on(attempt, owner, proposal, queued, &assumption)?;
                     if passed && until == Until::Passed {
-                        return Ok(());
+                        return Ok(Ok(()));
                     }
                 }
             }

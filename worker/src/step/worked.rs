@@ -28,6 +28,8 @@ pub(super) struct Worked<'a> {
     pub(super) attempt: Attempt<'a>,
     pub(super) base: Base,
     pub(super) brief: Brief,
+    /// The tree before the work.
+    pub(super) clean: TreeState,
     /// The landing of an earlier attempt, whose work this is.
     pub(super) landed: Option<LandedMark>,
     /// The tree that the work left.
@@ -37,10 +39,35 @@ pub(super) struct Worked<'a> {
     pub(super) work: WorkDone,
 }
 
+/// The tree that passed, the work's place in the landing queue if it has one, and
+/// the requests.
+type Passed<'a> = (TreeState, Option<QueuedWork<'a>>, Vec<NewIssue>);
+
+/// The verification of work: what passed, or why the work may be charged.
+type Judged<T> = Result<T, Box<StepFailure>>;
+
 impl<'a> Worked<'a> {
-    /// Verifies the work, and reads what it asks to be filed.
+    /// Ends the step: it failed.
+    pub(super) fn failed(self, lane: &mut Lane, stage_error: StageError) -> Box<Failed> {
+        let base = Some(self.base);
+        self.attempt.failed(lane, base, self.work, stage_error)
+    }
+
+    /// Verifies the work, as often as its agent mends it, and reads what it asks
+    /// to be filed.
     pub(super) fn verify(mut self, lane: &mut Lane) -> Result<Verified<'a>, Box<Failed>> {
-        match lane.verify_work(&mut self) {
+        let verified = loop {
+            let mended = match lane.verify_work(&mut self) {
+                Ok(Ok(passed)) => break Ok(passed),
+                Ok(Err(red)) => lane.repair(&mut self, red),
+                Err(stage_error) => Err(stage_error),
+            };
+            if let Err(stage_error) = mended {
+                break Err(stage_error);
+            }
+        };
+        lane.forget_session();
+        match verified {
             Ok((verified, queued, requests)) => Ok(Verified {
                 attempt: self.attempt,
                 base: self.base,
@@ -52,10 +79,7 @@ impl<'a> Worked<'a> {
                 work: self.work,
                 queued,
             }),
-            Err(stage_error) => {
-                let base = Some(self.base);
-                Err(self.attempt.failed(lane, base, self.work, stage_error))
-            }
+            Err(stage_error) => Err(self.failed(lane, stage_error)),
         }
     }
 }
@@ -68,23 +92,22 @@ impl Lane {
         step.candidate.is_some() && self.lands() && step.landed.is_none() && speculates
     }
 
-    /// Verifies the work; returns the tree that passed, its place in the landing
-    /// queue if it has one, and the requests.
-    fn verify_work<'a>(
-        &mut self,
-        step: &mut Worked<'a>,
-    ) -> Result<(TreeState, Option<QueuedWork<'a>>, Vec<NewIssue>), StageError> {
+    /// Verifies the work.
+    fn verify_work<'a>(&mut self, step: &mut Worked<'a>) -> Result<Judged<Passed<'a>>, StageError> {
         let is_for_the_queue = self.is_for_the_queue(step);
         let (verified, queued) = match step.candidate.clone() {
-            Some(head) if is_for_the_queue => {
-                let queued = self.verify_in_queue(step, &head)?;
-                (queued.tree().cloned(), Some(queued))
-            }
+            Some(head) if is_for_the_queue => match self.verify_in_queue(step, &head)? {
+                Ok(queued) => (queued.tree().cloned(), Some(queued)),
+                Err(red) => return Ok(Err(red)),
+            },
             _ => (None, None),
         };
         let verified = match verified {
             Some(verified) => verified,
-            None => self.verify_alone(step)?,
+            None => match self.verify_alone(step)? {
+                Ok(verified) => verified,
+                Err(red) => return Ok(Err(red)),
+            },
         };
         let attempt = &mut step.attempt;
         let requests = self.requests(attempt, step.landed.as_ref())?;
@@ -97,7 +120,7 @@ impl Lane {
             let failure = StepFailure::of(FailureClass::WorkNoChange);
             return Err(self.refused(&mut attempt.log, failure));
         }
-        Ok((verified, queued, requests))
+        Ok(Ok((verified, queued, requests)))
     }
 
     /// Verifies the work on the state that it would land on.
@@ -105,7 +128,7 @@ impl Lane {
         &mut self,
         step: &mut Worked<'a>,
         head: &str,
-    ) -> Result<QueuedWork<'a>, StageError> {
+    ) -> Result<Judged<QueuedWork<'a>>, StageError> {
         let mut queued = QueuedWork::join(&step.attempt, None);
         let proposal = Proposal {
             base: &step.base,
@@ -114,32 +137,46 @@ impl Lane {
         };
         let owner = step.brief.owner();
         let (attempt, until) = (&mut step.attempt, Until::Passed);
-        self.take_turn(attempt, &owner, &proposal, &mut queued, until)?;
-        Ok(queued)
+        let taken = self.take_turn(attempt, &owner, &proposal, &mut queued, until)?;
+        attempt.verified_runs = queued.runs_before_pass();
+        Ok(taken.map(|()| queued))
     }
 
     /// Verifies the work by itself.
-    fn verify_alone(&mut self, step: &mut Worked<'_>) -> Result<TreeState, StageError> {
+    fn verify_alone(&mut self, step: &mut Worked<'_>) -> Result<Judged<TreeState>, StageError> {
         let command = self.verification_of(&step.attempt.claim().issue_id);
         let verification = VerificationTask {
-            phase: Phase::Verify(0),
+            phase: Phase::Verify(step.attempt.verified_runs),
             command: &command,
             commit: step.candidate.as_ref().unwrap_or(&step.base.commit),
         };
         let (attempt, owner) = (&mut step.attempt, step.brief.owner());
-        let mut rounds = (1..VERIFY_ROUNDS.len()).map(Phase::Verify);
-        let next = &mut || rounds.next();
-        match self.verify_repeatedly(attempt, &owner, &verification, next) {
-            Err(StageError::Failed(mut failure)) => {
-                self.judge_failure(&mut attempt.log, &mut failure);
-                // What landed earlier does not pass any more.
-                if let Some(mark) = &step.landed {
-                    self.take_off_landed(&mut failure, attempt, mark);
-                }
-                Err(failure.into())
-            }
-            verified => verified,
+        let mut runs = attempt.verified_runs + 1;
+        let next = &mut || {
+            let run = runs;
+            runs += 1;
+            (run < VERIFY_ROUNDS.len()).then_some(Phase::Verify(run))
+        };
+        let verified = self.verify_repeatedly(attempt, &owner, &verification, next);
+        attempt.verified_runs = runs;
+        match verified {
+            Err(StageError::Failed(failure)) => Ok(Err(failure)),
+            verified => Ok(Ok(verified?)),
         }
+    }
+
+    /// Ends a step whose work failed its verification.
+    pub(super) fn refused_work(
+        &mut self,
+        step: &mut Worked<'_>,
+        mut failure: Box<StepFailure>,
+    ) -> StageError {
+        self.judge_failure(&mut step.attempt.log, &mut failure);
+        // What landed earlier does not pass any more.
+        if let Some(mark) = &step.landed {
+            self.take_off_landed(&mut failure, &mut step.attempt, mark);
+        }
+        failure.into()
     }
 
     /// Reads the requests of the step's outbox or, where earlier work landed,

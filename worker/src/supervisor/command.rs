@@ -38,9 +38,9 @@ pub struct CommandSpec {
     pub view: Option<View>,
     /// What all its processes together may use.
     pub ceilings: Ceilings,
-    /// A folder of its own, which the supervisor removes where the lane is gone
-    /// and cannot.
-    pub scratch: Option<PathBuf>,
+    /// Folders of its own and of the session that it belongs to, which the
+    /// supervisor removes where the lane is gone and cannot.
+    pub scratch: Vec<PathBuf>,
 }
 
 impl CommandSpec {
@@ -67,7 +67,7 @@ impl CommandSpec {
             bounds: CommandBounds::default(),
             view: None,
             ceilings: Ceilings::default(),
-            scratch: None,
+            scratch: Vec::new(),
         }
     }
 }

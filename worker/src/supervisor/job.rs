@@ -43,7 +43,11 @@ pub(super) fn run(
     children: &Children,
 ) -> Result<(), LaneGone> {
     let id = begin.id;
-    lane.scratch = begin.scratch.as_ref().map(|path| PathBuf::from(&path.0));
+    lane.scratch = begin
+        .scratch
+        .iter()
+        .map(|path| PathBuf::from(&path.0))
+        .collect();
     let exit = match Job::start(begin, files, &mut lane.held) {
         Ok(mut job) => {
             let pid = job.main.as_raw_nonzero().get();

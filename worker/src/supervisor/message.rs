@@ -61,7 +61,7 @@ pub(super) struct Begin {
     #[serde(default)]
     pub(super) ceilings: Ceilings,
     #[serde(default)]
-    pub(super) scratch: Option<OsText>,
+    pub(super) scratch: Vec<OsText>,
 }
 
 impl Begin {
@@ -84,7 +84,11 @@ impl Begin {
             bounds: spec.bounds,
             view: spec.view,
             ceilings: spec.ceilings,
-            scratch: spec.scratch.map(|path| OsText(path.into())),
+            scratch: spec
+                .scratch
+                .into_iter()
+                .map(|path| OsText(path.into()))
+                .collect(),
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn main() -> ExitCode {
     // The lock is held for one that dies slowly; another user's process, which
     // we cannot kill, would hold it for ever.
     while !children.reap(None).alone && children.sweep(None, job::PATIENCE).leaked > 0 {}
-    if let Some(folder) = &lane.scratch {
+    for folder in &lane.scratch {
         // The lane did, unless it was killed.
         let _ = scratch::remove(folder);
     }
@@ -75,7 +75,7 @@ fn prepare() -> io::Result<(Children, LaneSocket)> {
             inbox: FrameBuffer::default(),
             files: VecDeque::new(),
             buffer: vec![0; CHUNK],
-            scratch: None,
+            scratch: Vec::new(),
             held: HeldPaths::default(),
         },
     ))
@@ -105,8 +105,8 @@ pub(super) struct LaneSocket {
     files: VecDeque<File>,
     /// Where everything is read into first.
     pub(super) buffer: Vec<u8>,
-    /// The folder of the latest command's own.
-    pub(super) scratch: Option<PathBuf>,
+    /// The folders of the latest command's own, and of its session.
+    pub(super) scratch: Vec<PathBuf>,
     /// What its commands may write.
     pub(super) held: HeldPaths,
 }

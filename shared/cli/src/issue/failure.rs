@@ -3,7 +3,7 @@
 
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
-use premath_kernel::policy::landing::{LANDED_ROUNDS, verification_rounds};
+use premath_kernel::policy::landing::{LANDED_ROUNDS, WORK_ROUNDS, verification_rounds};
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_kernel::turn::broken_at;
@@ -135,7 +135,8 @@ fn phases(row: &StepRow) -> impl Iterator<Item = &'static str> {
     landed
         .chain(named)
         .chain(verification_rounds())
-        .chain(["work", "setup"])
+        .chain(WORK_ROUNDS.iter().rev().copied())
+        .chain(["setup"])
 }
 
 /// Finds the output of the command that failed by that class, and its error

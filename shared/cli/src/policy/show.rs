@@ -64,9 +64,10 @@ fn turn(policy: &TurnPolicy) -> String {
     });
     let rules: Vec<_> = rules.collect();
     format!(
-        "{}\n{}",
+        "{}\n{}{}",
         table(["", "RULE", "DECISION", "TOOL", "IF"], &rules),
-        words::limits(policy)
+        words::limits(policy),
+        words::repair(policy)
     )
 }
 

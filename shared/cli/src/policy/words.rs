@@ -35,7 +35,7 @@ pub(super) fn turn(policy: &TurnPolicy) -> String {
             text.push_str(&wrapped(&reason, 4));
         }
     }
-    let _ = write!(text, "\n{}", limits(policy));
+    let _ = write!(text, "\n{}{}", limits(policy), repair(policy));
     text.push_str(
         "\nRules about commands are guidance: a shell can be talked around them. The sandbox is\n\
          the boundary (`premath sandbox explain`).\n",
@@ -134,6 +134,15 @@ pub(super) fn limits(policy: &TurnPolicy) -> String {
         "calls   at most {} in a turn, {} at once; {subagents}\n",
         calls.max_calls, calls.max_open
     )
+}
+
+/// Returns how often a failed verification is shown to the agent.
+pub(super) fn repair(policy: &TurnPolicy) -> String {
+    match policy.stop().repair_rounds {
+        0 => "repair  none: a failed verification ends the attempt\n".to_owned(),
+        1 => "repair  1 round in the same session\n".to_owned(),
+        rounds => format!("repair  {rounds} rounds in the same session\n"),
+    }
 }
 
 /// Returns the whole retry policy, a paragraph for each rule.

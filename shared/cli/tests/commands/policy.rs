@@ -229,9 +229,10 @@ fn a_seal_is_refused_in_a_step_and_for_a_policy_with_a_fault() {
             "decision`",
         ),
         ("\"arguments\"", "\"argument\"", "argument`"),
+        ("\"repairRounds\": 2", "\"repairRounds\": 8", "from 0 to 7"),
         ("turn_policy.v1", "turn_policy.v2", "`policyKind` must be"),
         ("\"policyDigest\"", "\"digest\"", "`policyDigest` must be"),
-        ("\"calls\": {", "\"calls\": [", "invalid JSON"),
+        ("\"stop\": {", "\"stop\": [", "invalid JSON"),
     ] {
         let faulty = write(&scratch, "own.json", |text| {
             with_limit(text).replacen(from, to, 1)

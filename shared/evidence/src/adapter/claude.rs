@@ -41,6 +41,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
         account_claims: &[],
     },
     stop_reasons_by_exit: &[],
+    resume: &["--resume"],
     totals_are_of_session: false,
     says_begin: true,
     hooks: &super::hook::claude::HOOKS,

@@ -46,6 +46,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
         account_claims: &["/https:~1~1api.openai.com~1auth/chatgpt_account_id"],
     },
     stop_reasons_by_exit: &[],
+    resume: &["resume"],
     totals_are_of_session: true,
     says_begin: true,
     hooks: &super::hook::codex::HOOKS,

@@ -46,6 +46,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
         account_claims: &[],
     },
     stop_reasons_by_exit: &[(53, "turn_limit")],
+    resume: &["--resume"],
     totals_are_of_session: false,
     says_begin: true,
     hooks: &super::hook::gemini::HOOKS,

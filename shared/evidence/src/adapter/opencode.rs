@@ -42,6 +42,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
         account_claims: &[],
     },
     stop_reasons_by_exit: &[],
+    resume: &["--session"],
     totals_are_of_session: false,
     // Its first event is that of a step.
     says_begin: false,

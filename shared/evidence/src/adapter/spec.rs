@@ -41,6 +41,9 @@ pub struct AgentSpec {
     pub hooks: &'static HookSpec,
     /// Why it stopped, for exit codes that alone report it.
     pub(crate) stop_reasons_by_exit: &'static [(i32, &'static str)],
+    /// The arguments before the prompt by which it goes on in a session; the
+    /// session's id follows.
+    pub(crate) resume: &'static [&'static str],
     /// Whether the totals that it reports are those of its session: of one that
     /// is resumed, what it used before is in them.
     pub(crate) totals_are_of_session: bool,
@@ -73,6 +76,9 @@ pub struct AgentFiles {
     pub account_claims: &'static [&'static str],
 }
 
+/// The longest id of a session.
+const SESSION_MAX: usize = 128;
+
 /// What the command of an agent ends with.
 const PROMPT: &str = "< \"$PREMATH_PROMPT_FILE\"";
 
@@ -93,6 +99,33 @@ impl AgentSpec {
             .iter()
             .map(|argument| hook::quoted(argument) + " ");
         format!("{start}{}{PROMPT}", quoted.collect::<String>())
+    }
+
+    /// Returns whether a command can be run again in the session of an earlier run.
+    pub fn is_resumable(&self, command: &str) -> bool {
+        self.resumed(command, "0").is_some()
+    }
+
+    /// Returns a command that goes on in a session of the agent; `None` where the
+    /// command is not one that the harness can change so, or the id is none that
+    /// agents use. The id is what the agent reported: it is from outside.
+    pub fn resumed(&self, command: &str, session: &str) -> Option<String> {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        let is_id = !session.is_empty()
+            && session.len() <= SESSION_MAX
+            && !session.starts_with('-')
+            && session.chars().all(is_word);
+        if !is_id || !self.is_wireable(command) {
+            return None;
+        }
+        let start = command.trim_end().strip_suffix(PROMPT)?.trim_end();
+        // What reads its prompt where an argument says so has it last.
+        let (start, stdin) = match start.strip_suffix(" -") {
+            Some(start) => (start.trim_end(), "- "),
+            None => (start, ""),
+        };
+        let resume = self.resume.join(" ");
+        Some(format!("{start} {resume} {session} {stdin}{PROMPT}"))
     }
 
     /// Returns the command that installs the agent.
@@ -140,6 +173,32 @@ mod tests {
             spec.with_arguments(command, &["-c".to_owned(), "a='b'".to_owned()]),
             "codex exec - '-c' 'a='\\''b'\\''' < \"$PREMATH_PROMPT_FILE\""
         );
+    }
+
+    #[test]
+    fn a_command_goes_on_in_a_session() {
+        let resumed = |agent: Agent| {
+            let spec = agent.spec();
+            spec.resumed(spec.command_line, "ses_1-a").unwrap()
+        };
+        assert_eq!(
+            [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::OpenCode].map(resumed),
+            [
+                "claude -p --output-format stream-json --verbose --dangerously-skip-permissions \
+                 --resume ses_1-a < \"$PREMATH_PROMPT_FILE\"",
+                "codex exec --json --skip-git-repo-check --sandbox danger-full-access resume \
+                 ses_1-a - < \"$PREMATH_PROMPT_FILE\"",
+                "gemini --output-format stream-json --yolo --resume ses_1-a < \
+                 \"$PREMATH_PROMPT_FILE\"",
+                "opencode run --format json --session ses_1-a < \"$PREMATH_PROMPT_FILE\"",
+            ]
+        );
+        let spec = Agent::Codex.spec();
+        let long = "x".repeat(129);
+        for id in ["", "-x", "a b", "$(rm)", "a'b", "a\nb", "../x", &long] {
+            assert_eq!(spec.resumed(spec.command_line, id), None, "{id}");
+        }
+        assert!(!spec.is_resumable("./my-codex < \"$PREMATH_PROMPT_FILE\""));
     }
 
     #[test]

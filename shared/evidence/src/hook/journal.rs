@@ -148,6 +148,20 @@ impl HookJournal {
         }
     }
 
+    /// Begins the journal of a turn that goes on: so many of its calls were
+    /// allowed before.
+    #[must_use]
+    pub fn resumed(mut self, calls: u64) -> Self {
+        self.counts.calls = calls;
+        self
+    }
+
+    /// Returns how many calls of the turn were allowed, those before it
+    /// included.
+    pub const fn allowed(&self) -> u64 {
+        self.counts.calls
+    }
+
     /// Takes what a hook sent; returns the row of the journal's file and what
     /// the hook program prints.
     pub fn take(&mut self, bytes: &[u8]) -> (HookRow, String) {

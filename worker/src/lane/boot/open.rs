@@ -52,6 +52,7 @@ impl Lane {
         let supervisor = Supervisor::start(&batch.program, shared)?;
         let mut lane = Self {
             confinement: Confinement::of(&batch.settings, &tree, &worktree)?,
+            kept: None,
             runtime: runtime()?,
             batch,
             worker_id: plan.worker_id.clone(),

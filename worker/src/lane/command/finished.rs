@@ -142,6 +142,7 @@ impl Lane {
             witness_ref: witness.reference,
             after,
             survivors: finished.exit.survivors,
+            took: Duration::from_millis(finished.exit.duration_ms),
             stream: finished.watched.stream,
             hooks: finished.hooks.map(HookedTurn::into_journal),
         })

@@ -9,8 +9,8 @@ mod watch;
 pub(crate) use phase::Phase;
 
 use super::Lane;
-use super::confine::ConfineError;
-use super::listener::Listener;
+use super::confine::{ConfineError, KeptHome};
+use super::listener::{Listener, spent};
 use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::LOOK;
@@ -18,7 +18,7 @@ use crate::supervisor::{CommandSpec, Exit, SupervisorError, shell};
 use crate::witness;
 use finished::FinishedCommand;
 use hooked::HookedTurn;
-use premath_evidence::{Agent, FoldedStream, HookJournal, ShellCall};
+use premath_evidence::{Agent, FoldedStream, HookJournal, RunSpending, ShellCall};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Budget;
@@ -61,6 +61,8 @@ pub(crate) struct Ran {
     pub(crate) stream: Option<FoldedStream>,
     /// What the agent's hooks reported, where it has any.
     pub(crate) hooks: Option<HookJournal>,
+    /// How long it ran.
+    pub(crate) took: Duration,
 }
 
 impl Ran {
@@ -115,6 +117,22 @@ pub(crate) struct Task<'a> {
     pub(crate) agent: Option<Agent>,
     /// The digest of its prompt.
     pub(crate) prompt_digest: &'a str,
+    /// What the work used before.
+    pub(crate) used: WorkUse,
+}
+
+/// What earlier rounds of a step's work used: it counts against what the step
+/// may.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WorkUse {
+    /// What the agent reported.
+    pub(crate) spent: RunSpending,
+    /// How long it worked.
+    pub(crate) worked: Duration,
+    /// How long the step ran.
+    pub(crate) own_time: Duration,
+    /// How many calls were allowed.
+    pub(crate) calls: u64,
 }
 
 impl CommandOwner<'_> {
@@ -124,7 +142,12 @@ impl CommandOwner<'_> {
     }
 
     fn task(&self, phase: Phase) -> Option<Task<'_>> {
-        self.task.filter(|_| phase == Phase::Work)
+        self.task.filter(|_| phase.is_work())
+    }
+
+    /// Returns what the work used before a phase; nothing but for the work.
+    pub(in crate::lane) fn used(&self, phase: Phase) -> WorkUse {
+        self.task(phase).map(|task| task.used).unwrap_or_default()
     }
 
     fn prompt_digest(&self, phase: Phase) -> Option<String> {
@@ -147,24 +170,16 @@ impl Lane {
             Some(known) => known,
             None => self.tree_of(phase).state()?,
         };
-        let budget = match phase {
-            Phase::Work => self.batch.left_of(owner.issue_id),
-            _ => Budget::default(),
-        };
+        let budget = self.budget_of(phase, owner);
         let mut spec = self.spec(phase, command, owner, &budget);
-        let mut confined = self.confine(phase, command, owner, &mut spec)?;
+        let kept = self.kept_for(phase, &mut spec);
+        let mut confined = self.confine(phase, command, owner, (&mut spec, kept))?;
         let sandbox_ref = confined.reference.clone();
         self.touch_checkout(phase, &before.head)?;
-        if !phase.is_verification() || !self.is_worktree_ours() {
-            self.tree.before_command();
-        }
-        if !self.is_checkout_ours() {
-            self.site.checkout.tree().before_command();
-        }
+        self.look_again_after(phase);
         self.link_git_folder(phase)?;
         let limit = spec.limit;
-        let names = spec.env.iter().map(|(name, _)| name.to_string_lossy());
-        let environment_names = names.map(|name| name.into_owned()).collect();
+        let environment_names = names_of(&spec);
         let streams = &self.batch.settings.roots.streams;
         let [stdout, stderr] = ["stdout", "stderr"]
             .map(|stream| witness::file(streams, owner.step_id, phase.name(), stream));
@@ -176,13 +191,15 @@ impl Lane {
         if let Some(agent) = owner.agent(phase) {
             let file = files.0.try_clone().map_err(|source| watch.unread(source))?;
             let limits = &self.batch.settings.limits;
-            watch.listener = Some(Listener::new(agent, file, limits, budget));
+            let listener = Listener::new(agent, file, limits, budget);
+            watch.listener = Some(listener.after(owner.used(phase).spent));
         }
         let started_at = clock::now().wall;
         let exit = self.supervise(spec, files, &mut watch)?;
         let finished_at = clock::now().wall;
         let hooks = confined.take_hooks().map(HookedTurn::end).transpose()?;
-        let network = confined.end();
+        let (network, kept) = confined.end(self.keeps_home(phase, command, owner));
+        self.kept = kept.or(self.kept.take());
         self.unlink_git_folder(phase)?;
         let watched = watch.end(&exit)?;
         let finished = FinishedCommand {
@@ -205,6 +222,53 @@ impl Lane {
         self.witnessed(finished)
     }
 
+    /// Has the trees looked at again after a command that may change them.
+    fn look_again_after(&self, phase: Phase) {
+        if !phase.is_verification() || !self.is_worktree_ours() {
+            self.tree.before_command();
+        }
+        if !self.is_checkout_ours() {
+            self.site.checkout.tree().before_command();
+        }
+    }
+
+    /// Returns what is left of what a command may use; no bound but for the work.
+    fn budget_of(&self, phase: Phase, owner: &CommandOwner<'_>) -> Budget {
+        let used = owner.used(phase);
+        match phase.is_work() {
+            true => self
+                .batch
+                .left_of(owner.issue_id)
+                .left(spent(used.spent), used.own_time),
+            false => Budget::default(),
+        }
+    }
+
+    /// Returns whether the home of a command stays, for the agent may be run again
+    /// in its session.
+    fn keeps_home(&self, phase: Phase, command: &str, owner: &CommandOwner<'_>) -> bool {
+        let agent = owner.agent(phase);
+        agent.is_some_and(|agent| self.batch.settings.repairs(agent, command))
+    }
+
+    /// Returns the home of the agent's session for a later round of its work.
+    /// Other commands leave it where it is.
+    fn kept_for(&mut self, phase: Phase, spec: &mut CommandSpec) -> Option<KeptHome> {
+        match phase {
+            Phase::Work(round) => self.kept.take().filter(|_| round > 0),
+            _ => {
+                let kept = self.kept.iter().map(|kept| kept.whole().to_path_buf());
+                spec.scratch.extend(kept);
+                None
+            }
+        }
+    }
+
+    /// Deletes the home of the agent's session.
+    pub(crate) fn forget_session(&mut self) {
+        self.kept = None;
+    }
+
     /// Describes the command to the supervisor, with its bounds.
     fn spec(
         &self,
@@ -220,12 +284,12 @@ impl Lane {
         spec.env = environment::of_command(
             settings.inherited(),
             &settings.environment,
-            phase == Phase::Work,
+            phase.is_work(),
             owner.variables,
         );
-        let limit = match phase {
-            Phase::Work => limits.step,
-            _ => limits.verify,
+        let limit = match phase.is_work() {
+            true => limits.step.saturating_sub(owner.used(phase).worked),
+            false => limits.verify,
         };
         spec.limit = limit.min(budget.time.unwrap_or(Duration::MAX));
         spec.grace = limits.grace;
@@ -271,4 +335,10 @@ impl Lane {
             }
         })
     }
+}
+
+/// Returns the names of the variables of a command.
+fn names_of(spec: &CommandSpec) -> Vec<String> {
+    let names = spec.env.iter().map(|(name, _)| name.to_string_lossy());
+    names.map(|name| name.into_owned()).collect()
 }

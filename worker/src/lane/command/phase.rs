@@ -2,7 +2,7 @@
 
 use crate::interrupt::Level;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::landing::{LAND_ROUNDS, LANDED_ROUNDS, VERIFY_ROUNDS};
+use premath_kernel::policy::landing::{LAND_ROUNDS, LANDED_ROUNDS, VERIFY_ROUNDS, WORK_ROUNDS};
 use premath_kernel::policy::network::NetworkPhase;
 
 /// Which command of a lane.
@@ -10,7 +10,8 @@ use premath_kernel::policy::network::NetworkPhase;
 pub(crate) enum Phase {
     Boot,
     Startup,
-    Work,
+    /// The work, in one of its rounds.
+    Work(usize),
     /// The verification of work that has not passed yet, in one of its rounds.
     Verify(usize),
     /// The verification of work that passed on another state of the target, in
@@ -35,7 +36,7 @@ impl Phase {
         match self {
             Self::Boot => "boot",
             Self::Startup => "startup",
-            Self::Work => "work",
+            Self::Work(round) => at_most(&WORK_ROUNDS, round),
             Self::Verify(round) => at_most(&VERIFY_ROUNDS, round),
             Self::Land(round) => at_most(&LAND_ROUNDS, round),
             Self::Landed(round) => at_most(&LANDED_ROUNDS, round),
@@ -46,6 +47,11 @@ impl Phase {
             Self::Tip => "tip",
             Self::Stop => "stop",
         }
+    }
+
+    /// Returns whether the command is the work.
+    pub(crate) const fn is_work(self) -> bool {
+        matches!(self, Self::Work(_))
     }
 
     /// Returns whether the command runs in the checkout for verifications.
@@ -76,7 +82,7 @@ impl Phase {
     pub(super) const fn cut_at(self) -> Level {
         match self {
             Self::Boot | Self::Startup | Self::Warm => Level::Drain,
-            Self::Work
+            Self::Work(_)
             | Self::Verify(_)
             | Self::Land(_)
             | Self::Landed(_)
@@ -93,7 +99,7 @@ impl Phase {
         match self {
             Self::Boot | Self::Setup | Self::VerifySetup | Self::Stop => FailureClass::HookFailed,
             Self::Startup => FailureClass::StartupCheckFailed,
-            Self::Work => FailureClass::WorkFailed,
+            Self::Work(_) => FailureClass::WorkFailed,
             Self::Verify(_) | Self::Warm => FailureClass::CheckFailed,
             Self::Land(_) | Self::Landed(_) | Self::Tip => FailureClass::LandingCheckFailed,
             Self::Push => FailureClass::LandingPushFailed,

@@ -42,7 +42,7 @@ impl FilterConfinement {
         spec: &mut CommandSpec,
     ) -> Result<Scratch, ConfineError> {
         let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
-        spec.scratch = Some(scratch.path().to_path_buf());
+        spec.scratch.push(scratch.path().to_path_buf());
         if self.mode == SandboxMode::None {
             return Ok(scratch);
         }

@@ -76,7 +76,7 @@ impl Lane {
         (scratch, spec): (&Scratch, &mut CommandSpec),
     ) -> Result<Option<CommandHooks>, ConfineError> {
         let agent = self.hooked(phase, command, owner);
-        let hooks = agent.map(|agent| self.start_hooks(agent, owner, scratch, spec));
+        let hooks = agent.map(|agent| self.start_hooks(phase, agent, owner, (scratch, spec)));
         hooks.transpose()
     }
 
@@ -98,9 +98,9 @@ impl Lane {
             return Ok(Confined::default());
         };
         let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
-        spec.scratch = Some(scratch.whole().to_path_buf());
+        spec.scratch.push(scratch.whole().to_path_buf());
         Ok(Confined {
-            hooks: Some(self.start_hooks(agent, owner, &scratch, spec)?),
+            hooks: Some(self.start_hooks(phase, agent, owner, (&scratch, spec))?),
             scratch: Some(scratch),
             ..Confined::default()
         })
@@ -109,10 +109,10 @@ impl Lane {
     /// Starts the hooks of a command in a private folder, and wires them in.
     fn start_hooks(
         &self,
+        phase: Phase,
         agent: Agent,
         owner: &CommandOwner<'_>,
-        scratch: &Scratch,
-        spec: &mut CommandSpec,
+        (scratch, spec): (&Scratch, &mut CommandSpec),
     ) -> Result<CommandHooks, ConfineError> {
         let mounts = self.confinement.mounts();
         let program = HookProgram::find().map_err(ConfineError::Scratch)?;
@@ -143,10 +143,10 @@ impl Lane {
             },
         };
         let streams = &self.batch.settings.roots.streams;
-        let file = witness::file(streams, owner.step_id, Phase::Work.name(), "hooks.jsonl");
+        let file = witness::file(streams, owner.step_id, phase.name(), "hooks.jsonl");
         let policy = Arc::clone(&self.batch.settings.turn);
-        let worktree = self.seen_by(Phase::Work).to_string_lossy();
-        let journal = HookJournal::new(agent, policy, &worktree);
+        let worktree = self.seen_by(phase).to_string_lossy();
+        let journal = HookJournal::new(agent, policy, &worktree).resumed(owner.used(phase).calls);
         let opened = artifact::open_stream(&file)?;
         let root = i32::try_from(self.supervisor.pid())
             .ok()

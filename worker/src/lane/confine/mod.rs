@@ -82,6 +82,31 @@ pub(super) struct Confined {
     scratch: Option<Scratch>,
 }
 
+/// The private home of an agent that may be run again in its session. It is
+/// deleted with this value.
+#[derive(Debug)]
+pub(super) struct KeptHome {
+    agent: AgentState,
+    home: PrivateHome,
+    scratch: Scratch,
+}
+
+impl KeptHome {
+    /// Makes everything but the home and the temporary files anew. What the agent
+    /// signs in with and is configured by is copied again: it may have changed
+    /// its own configuration, and another lane may have renewed its tokens.
+    fn renewed(mut self) -> std::io::Result<Self> {
+        self.home.renew()?;
+        self.agent.copy_again_into(&self.home.home())?;
+        Ok(self)
+    }
+
+    /// Returns the folder that is deleted.
+    pub(super) fn whole(&self) -> &Path {
+        self.scratch.whole()
+    }
+}
+
 /// The folder that takes what a command changes of the checkout; it is deleted
 /// with this value, and never read.
 #[derive(Debug)]
@@ -129,8 +154,8 @@ impl Confined {
     }
 
     /// Takes back what an agent renewed, and returns what the command did with
-    /// the network, where a proxy counted it.
-    pub(super) fn end(mut self) -> Option<NetworkFacts> {
+    /// the network, where a proxy counted it, and its home, where it is kept.
+    pub(super) fn end(mut self, is_kept: bool) -> (Option<NetworkFacts>, Option<KeptHome>) {
         if let Some(home) = &self.home {
             for file in self.agent.take_back(&home.home()) {
                 tracing::info!(file = %file.display(), "an agent renewed its sign-in");
@@ -138,8 +163,15 @@ impl Confined {
         }
         let facts = self.proxy.take().map(Proxy::finish);
         drop(self.changes);
-        drop(self.scratch);
-        facts
+        let kept = match (self.home, self.scratch) {
+            (Some(home), Some(scratch)) if is_kept => Some(KeptHome {
+                agent: self.agent,
+                home,
+                scratch,
+            }),
+            _ => None,
+        };
+        (facts, kept)
     }
 }
 
@@ -218,25 +250,23 @@ impl Lane {
         phase: Phase,
         command: &str,
         owner: &CommandOwner<'_>,
-        spec: &mut CommandSpec,
+        (spec, kept): (&mut CommandSpec, Option<KeptHome>),
     ) -> Result<Confined, ConfineError> {
         let confinement = &self.confinement;
         if phase == Phase::Push || confinement.mode == SandboxMode::None {
             return self.free(phase, command, owner, spec);
         }
-        let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
+        let private = match kept {
+            Some(kept) => kept.renewed().map_err(ConfineError::Scratch)?,
+            None => self.private_home(phase, command, owner)?,
+        };
+        let KeptHome {
+            agent,
+            home,
+            scratch,
+        } = private;
         let hooks = self.hooks_of(phase, command, owner, (&scratch, spec))?;
-        let home = PrivateHome::make(scratch.path()).map_err(ConfineError::Scratch)?;
-        let mut agent = AgentState::default();
-        if phase == Phase::Work {
-            let known = owner.task.and_then(|task| task.agent);
-            let users = self.batch.settings.sandbox.home.as_deref();
-            agent = AgentState::of(known, command, users, path_of);
-            agent
-                .copy_into(&home.home())
-                .map_err(ConfineError::Scratch)?;
-        }
-        spec.scratch = Some(scratch.whole().to_path_buf());
+        spec.scratch.push(scratch.whole().to_path_buf());
         let mut place = CommandPlace::default();
         if confinement.mounts() {
             place.seeds = self.seeds_of(phase);
@@ -274,6 +304,32 @@ impl Lane {
             hooks,
             changes,
             scratch: Some(scratch),
+        })
+    }
+
+    /// Makes the private home of a command, with what an agent in it signs in
+    /// with.
+    fn private_home(
+        &self,
+        phase: Phase,
+        command: &str,
+        owner: &CommandOwner<'_>,
+    ) -> Result<KeptHome, ConfineError> {
+        let scratch = Scratch::make().map_err(ConfineError::Scratch)?;
+        let home = PrivateHome::make(scratch.path()).map_err(ConfineError::Scratch)?;
+        let mut agent = AgentState::default();
+        if phase.is_work() {
+            let known = owner.task.and_then(|task| task.agent);
+            let users = self.batch.settings.sandbox.home.as_deref();
+            agent = AgentState::of(known, command, users, path_of);
+            agent
+                .copy_into(&home.home())
+                .map_err(ConfineError::Scratch)?;
+        }
+        Ok(KeptHome {
+            agent,
+            home,
+            scratch,
         })
     }
 

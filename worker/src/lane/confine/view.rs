@@ -108,7 +108,7 @@ impl Lane {
         }
         // Only the file: a lock beside it could be taken.
         let issues = &self.batch.settings.roots.issues;
-        if phase == Phase::Work && issues.is_file() {
+        if phase.is_work() && issues.is_file() {
             readable.push(issues.clone());
         }
         (writable, readable)

@@ -167,6 +167,15 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     if fs::remove_dir(folder).is_ok() {
         return Ok(());
     }
+    remove_any(folder)
+}
+
+/// Removes whatever has a path, as [`remove`] does with a folder.
+///
+/// # Errors
+///
+/// What the system says; none where it is gone already.
+pub(crate) fn remove_any(folder: &Path) -> io::Result<()> {
     // Not the standard library's: it holds a descriptor for each level.
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());

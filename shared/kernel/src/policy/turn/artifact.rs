@@ -7,6 +7,7 @@ use crate::json::canonical;
 use crate::json::document::Document;
 use crate::json::field::FieldError;
 use crate::json::read::text;
+use crate::policy::landing::REPAIR_ROUNDS_MAX;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,19 @@ pub const POLICY_PLACE: &str = "policies/control/harness-turn-policy-v1.json";
 
 /// The policy of a repository that has none of its own.
 const EMBEDDED: &str = include_str!("../turn_policy_default.json");
+
+/// The most repair rounds.
+const ROUNDS_MAX: u64 = REPAIR_ROUNDS_MAX as u64;
+
+/// When a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StopRules {
+    /// How often an agent that says it is done is shown the failure of the
+    /// verification and works on in its session, 0 to 7.
+    #[schemars(range(max = ROUNDS_MAX))]
+    pub repair_rounds: u64,
+}
 
 /// A valid policy whose digest is that of its content.
 ///
@@ -42,6 +56,8 @@ pub struct TurnPolicy {
     tools: Vec<ToolRule>,
     /// How many calls a turn may have.
     calls: CallLimits,
+    /// When a turn ends.
+    stop: StopRules,
 }
 
 /// A policy that stops the run.
@@ -61,6 +77,12 @@ pub enum TurnPolicyError {
     ReasonMissing {
         /// The rule.
         rule_id: String,
+    },
+    /// There are more repair rounds than agents allow.
+    #[error("`stop.repairRounds` of the turn policy is a whole number from 0 to 7, found {found}")]
+    TooManyRounds {
+        /// The number that was found.
+        found: u64,
     },
     /// The digest is not that of the content.
     #[error("wrong policyDigest of the turn policy: expected `{expected}`, found `{found}`")]
@@ -141,7 +163,10 @@ impl TurnPolicy {
                 return Err(TurnPolicyError::ReasonMissing { rule_id });
             }
         }
-        Ok(())
+        match self.stop.repair_rounds {
+            0..=ROUNDS_MAX => Ok(()),
+            found => Err(TurnPolicyError::TooManyRounds { found }),
+        }
     }
 
     /// Returns the policy's id.
@@ -162,6 +187,11 @@ impl TurnPolicy {
     /// Returns how many calls a turn may have.
     pub const fn calls(&self) -> &CallLimits {
         &self.calls
+    }
+
+    /// Returns when a turn ends.
+    pub const fn stop(&self) -> &StopRules {
+        &self.stop
     }
 }
 

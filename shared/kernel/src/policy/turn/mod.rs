@@ -1,4 +1,4 @@
-//! The turn policy: which tool calls an agent may make
+//! The turn policy: which tool calls an agent may make, and when its turn ends
 //! (`tool-gate.md` 4).
 //!
 //! The policy is an artifact of the operator, bound by its digest. A call is
@@ -15,7 +15,7 @@ mod rule;
 mod tool;
 mod verdict;
 
-pub use artifact::{POLICY_KIND, POLICY_PLACE, TurnPolicy, TurnPolicyError};
+pub use artifact::{POLICY_KIND, POLICY_PLACE, StopRules, TurnPolicy, TurnPolicyError};
 pub use call::{AgentCall, CallPath};
 pub use limits::{CallCounts, CallLimits};
 pub use rule::{RuleDecision, ToolRule};

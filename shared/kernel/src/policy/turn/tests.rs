@@ -195,6 +195,10 @@ fn a_policy_with_a_fault_is_refused_by_its_name() {
         "two rules `no_push`",
     );
     assert_contains(
+        &fault(|policy| policy["stop"]["repairRounds"] = 8.into()),
+        "found 8",
+    );
+    assert_contains(
         &fault(|policy| policy["tools"][0]["decision"] = "ask".into()),
         "`tools[0].decision`",
     );

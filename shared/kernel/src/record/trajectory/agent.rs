@@ -52,6 +52,10 @@ pub struct AgentRecord {
     /// What it cost, in billionths of a dollar, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_nano_usd: Option<u64>,
+    /// How often it was run again in its session after a verification that
+    /// failed; absent where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair_rounds: Option<u64>,
     /// When a limit that refused it resets, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_resets_at: Option<Stamp>,
@@ -75,7 +79,7 @@ mod tests {
         let full = json!({
             "adapter": "codex", "model": "m", "sessionId": "s", "calls": 3,
             "tokens": {"input": 10, "cached": 4, "output": 2},
-            "costNanoUsd": 1_500_000, "limitResetsAt": "2026-03-05T10:00:00.000000Z",
+            "costNanoUsd": 1_500_000, "repairRounds": 2, "limitResetsAt": "2026-03-05T10:00:00.000000Z",
             "denials": {"no_push": 2},
         });
         let record = of_shape::<AgentRecord>(&full).unwrap();

@@ -1,0 +1,171 @@
+//! Work that fails its verification is mended by its agent in the same session,
+//! within the same attempt.
+
+use crate::hooks::HEAD;
+use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, workspace};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// A round of a program that plays Codex: it writes down that it ran, calls a
+/// command, and continues as `work` says.
+const ROUND: &str = r#"
+case " $* " in *" resume s -"*) round=2 ;; *) round=1 ;; esac
+begin; prompt; send "$(event PreToolUse c$round ls)"; ran item_0 "/bin/sh -c ls"
+send "$(event PostToolUse c$round ls)"
+"#;
+
+/// Mends its work when it is shown what failed, if its home is still there.
+const MENDS: &str = r#"
+if [ $round = 1 ]; then
+    echo wrong > a.txt; echo kept > "$HOME/session"
+elif grep -q "a.txt is wrong" "$PREMATH_PROMPT_FILE" && [ -e "$HOME/session" ]; then
+    echo right > a.txt
+fi
+end
+"#;
+
+/// Never mends it.
+const STUBBORN: &str = "echo wrong >> a.txt; end\n";
+
+/// The verification, which says what is wrong.
+const VERIFY: &str = "grep -q right a.txt || { echo a.txt is wrong; exit 1; }";
+
+/// A batch with one issue, whose agent plays Codex.
+struct Played {
+    scratch: Scratch,
+    _programs: tempfile::TempDir,
+    run: Run,
+}
+
+impl Played {
+    fn new(body: &str, landing: bool) -> Self {
+        let scratch = Scratch::with_issues(1, &[issue("a")]);
+        let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let program = programs.path().join("codex");
+        fs::write(&program, format!("{HEAD}{ROUND}{body}")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", programs.path().display());
+        let mut run = scratch
+            .run(&binaries().coordinator)
+            .args(["--json", "--override-reason", "test", "--agent", "codex"])
+            .args(["--verify-cmd", VERIFY, "--startup", "off"])
+            .arg("--worktree")
+            .arg(&scratch.lanes[0])
+            .env("PATH", path);
+        if !landing {
+            run = run.args(["--landing", "none"]);
+        }
+        Self {
+            scratch,
+            _programs: programs,
+            run,
+        }
+    }
+
+    /// Runs the batch to its end; returns the row of the issue's only step.
+    fn row(self) -> (Scratch, Value) {
+        let ended = self.run.start().wait_within(PATIENCE);
+        let rows = self.scratch.steps_of("a");
+        assert_eq!(rows.len(), 1, "{}", ended.stderr);
+        (self.scratch, rows[0].clone())
+    }
+}
+
+/// Returns a file of the issue's first step.
+fn file(scratch: &Scratch, folder: &str, row: &Value, end: &str) -> PathBuf {
+    let step = row["stepId"].as_str().unwrap();
+    let folder = scratch.root.join("artifacts").join(folder);
+    folder.join(format!("{step}.{end}"))
+}
+
+fn document(scratch: &Scratch, row: &Value, phase: &str) -> Value {
+    let file = file(scratch, "ciwitness", row, &format!("{phase}.json"));
+    serde_json::from_slice(&fs::read(&file).expect(phase)).unwrap()
+}
+
+#[test]
+fn work_that_fails_is_mended_in_the_same_session() {
+    for landing in [false, true] {
+        let (scratch, row) = Played::new(MENDS, landing).row();
+        assert_eq!(scratch.issue("a")["status"], "closed", "{row}");
+        assert_eq!(row["generation"], 1);
+        assert_eq!(row["failureClasses"], Value::Null);
+        assert_eq!(row["agent"]["repairRounds"], 1);
+        assert_eq!(row["agent"]["calls"], 2);
+        assert_eq!(row["verification"]["class"], "passed");
+        // Codex reports the totals of its session.
+        assert_eq!(row["agent"]["tokens"]["input"], 1);
+        let prompt = file(&scratch, "streams", &row, "work-2.prompt");
+        let prompt = fs::read_to_string(prompt).unwrap();
+        assert!(prompt.contains("check_failed"), "{prompt}");
+        let second = document(&scratch, &row, "work-2");
+        assert_eq!(second["hooks"]["calls"], 1);
+        assert_eq!(
+            second["before"]["tree"],
+            document(&scratch, &row, "work")["after"]["tree"]
+        );
+        let turn = document(&scratch, &row, "turn");
+        let evidence = &turn["input"]["evidence"];
+        assert_eq!(
+            evidence["callSpec"]["executionPattern"],
+            "evaluator_optimizer"
+        );
+        let results = evidence["toolResults"].as_array().unwrap();
+        let ends: Vec<(&str, &str)> = results
+            .iter()
+            .map(|result| {
+                let id = result["toolCallId"].as_str().unwrap();
+                let phase = id.split_once('/').unwrap().1;
+                (phase, result["status"].as_str().unwrap())
+            })
+            .collect();
+        for expected in [
+            ("work", "ok"),
+            ("work/item_0", "ok"),
+            ("verify", "error"),
+            ("work-2", "ok"),
+            ("work-2/item_0", "ok"),
+            ("verify-3", "ok"),
+        ] {
+            assert!(ends.contains(&expected), "{expected:?}: {ends:?}");
+        }
+        assert_eq!(scratch.leftovers(), [""; 0]);
+    }
+}
+
+#[test]
+fn an_agent_that_never_mends_its_work_uses_exactly_its_rounds() {
+    for (rounds, runs) in [(None, 3), (Some(0), 1), (Some(4), 5)] {
+        let played = Played::new(STUBBORN, true);
+        if let Some(rounds) = rounds {
+            let scratch = &played.scratch;
+            let policy = "policies/control/harness-turn-policy-v1.json";
+            let file = scratch.root.join(policy);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let default = "shared/kernel/src/policy/turn_policy_default.json";
+            let default = fs::read(workspace().join(default)).unwrap();
+            let mut policy: Value = serde_json::from_slice(&default).unwrap();
+            policy["stop"]["repairRounds"] = json!(rounds);
+            fs::write(&file, policy.to_string()).unwrap();
+            scratch
+                .premath(["policy", "seal", file.to_str().unwrap()])
+                .end()
+                .exits(0);
+            scratch.premath(["trust", "--yes"]).end();
+        }
+        let (scratch, row) = played.row();
+        assert_ne!(scratch.issue("a")["status"], "closed");
+        assert_eq!(row["failureClasses"], json!(["check_failed"]), "{row}");
+        let name = |run| match run {
+            1 => "work.json".to_owned(),
+            run => format!("work-{run}.json"),
+        };
+        let has_run = |run| file(&scratch, "ciwitness", &row, &name(run)).exists();
+        assert!((1..=runs).all(has_run) && !has_run(runs + 1), "{rounds:?}");
+        let expected = (runs > 1).then_some(runs - 1);
+        assert_eq!(row["agent"]["repairRounds"].as_i64(), expected);
+    }
+}

@@ -1,0 +1,88 @@
+//! Repair: an agent whose work fails its verification is run again in its own
+//! session, and shown what failed.
+
+use super::error::StageError;
+use super::step_failure::StepFailure;
+use super::worked::Worked;
+use crate::interrupt::Level;
+use crate::lane::Lane;
+use crate::lane::command::{Phase, WorkUse};
+use crate::lane::listener::spent;
+use crate::prompt;
+use premath_memory::clock;
+
+/// A round in which an agent mends its work.
+struct Repair {
+    /// Its number, from 1.
+    round: usize,
+    command: String,
+    used: WorkUse,
+}
+
+impl Lane {
+    /// Runs the agent again in its session, and takes over what it left. Where it
+    /// may not be, or fails, the step fails.
+    pub(super) fn repair(
+        &mut self,
+        step: &mut Worked<'_>,
+        failure: Box<StepFailure>,
+    ) -> Result<(), StageError> {
+        let Some(repair) = self.repair_of(step, &failure) else {
+            return Err(self.refused_work(step, failure));
+        };
+        step.attempt.look_at_lease()?;
+        step.attempt.fence()?;
+        let phase = Phase::Work(repair.round);
+        let log = &step.attempt.log;
+        let failed_in = log.calls.last().map_or("", |call| call.phase);
+        tracing::info!(
+            phase = phase.name(),
+            failed = failed_in,
+            "the agent mends its work"
+        );
+        let step_id = log.step_id();
+        let shown = self
+            .batch
+            .failed_verification(&step_id, failed_in, &failure.classes);
+        let most = self.batch.settings.turn.stop().repair_rounds;
+        let prompt = prompt::repair(&shown, (repair.round as u64, most));
+        let digest = self.hand_out_prompt(&step_id, phase, &prompt)?;
+        step.brief.renew(digest, repair.used);
+        let run = (phase, &*repair.command);
+        step.tree = self.run_work(&mut step.attempt, &step.brief, run, &step.tree)?;
+        self.take_over(step)
+    }
+
+    /// Returns the round that may follow a verification that failed; `None` where
+    /// none may.
+    fn repair_of(&self, step: &Worked<'_>, failure: &StepFailure) -> Option<Repair> {
+        let settings = &self.batch.settings;
+        let (log, work) = (&step.attempt.log, &step.brief.work);
+        let account = &log.account;
+        let round = account.streams().len();
+        let may_go_on = failure.is_red()
+            && step.landed.is_none()
+            && account.limit.is_none()
+            && (1..=settings.turn.stop().repair_rounds).contains(&(round as u64))
+            && self.batch.interrupt.level() < Level::Drain;
+        if !may_go_on {
+            return None;
+        }
+        let spec = work.adapter.agent()?.spec();
+        let command = spec.resumed(&work.command, account.session()?)?;
+        let used = WorkUse {
+            spent: account.used(),
+            worked: account.worked,
+            own_time: log.own_time(clock::now()),
+            calls: account.allowed,
+        };
+        let left = self.batch.left_of(&step.brief.issue_id);
+        let is_left = !left.is_used_up(spent(used.spent), used.own_time)
+            && used.worked < settings.limits.step;
+        is_left.then_some(Repair {
+            round,
+            command,
+            used,
+        })
+    }
+}
