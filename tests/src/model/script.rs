@@ -58,6 +58,10 @@ pub enum Turn {
         /// messages alone have it.
         #[serde(default)]
         stop: Option<String>,
+        /// What the user has to say before it is played; then it is played next,
+        /// and what is before it is over.
+        #[serde(default)]
+        shown: Option<String>,
     },
     /// The provider refuses.
     Fail(Refusal),
@@ -110,6 +114,14 @@ impl Turn {
                 Some(times.unwrap_or(u64::MAX))
             }
         }
+    }
+
+    /// Returns whether it waits for a text of the user's that is there.
+    pub(super) fn is_shown(&self, prompt: &str) -> bool {
+        let Self::Answer { shown, .. } = self else {
+            return false;
+        };
+        shown.as_ref().is_some_and(|text| prompt.contains(text))
     }
 
     /// Returns whether a conversation continues after it.

@@ -171,7 +171,9 @@ impl Stage {
         played.turn = turn;
         match what {
             None => self.say_it_is_over(out, dialect, &name, played),
-            Some(Turn::Answer { text, calls, stop }) => {
+            Some(Turn::Answer {
+                text, calls, stop, ..
+            }) => {
                 played.calls = made_calls(calls, dialect, asked.running, &played);
                 let says = Says {
                     stop: stop.clone(),
@@ -274,6 +276,9 @@ impl Stage {
                 }
             }
         };
+        let mut turns = script.turns.iter().enumerate().skip(begin);
+        let shown = turns.find(|(_, turn)| turn.is_shown(&asked.prompt));
+        let begin = shown.map_or(begin, |(at, _)| at);
         let mut failed = self.failed.lock().expect("no holder of the counts panics");
         for (at, turn) in script.turns.iter().enumerate().skip(begin) {
             let Some(times) = turn.failures() else {

@@ -319,6 +319,17 @@ fn is_aside(turn: &PlayedTurn) -> bool {
 }
 
 pub(crate) fn batch(scratch: &Scratch, installed: &Installed, profile: &Profile) -> Run {
+    let verify = "test -e src/$PREMATH_ISSUE_ID.txt";
+    batch_with(scratch, installed, profile, verify)
+}
+
+/// Makes a batch whose work is verified by a command.
+pub(crate) fn batch_with(
+    scratch: &Scratch,
+    installed: &Installed,
+    profile: &Profile,
+    verify: &str,
+) -> Run {
     fast_retries(scratch);
     let programs = installed.program.parent().unwrap().to_str().unwrap();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
@@ -326,7 +337,7 @@ pub(crate) fn batch(scratch: &Scratch, installed: &Installed, profile: &Profile)
         .run(&binaries().coordinator)
         .args(["--json", "--override-reason", "test", "--landing", "none"])
         .args(["--agent", installed.agent.as_str()])
-        .args(["--verify-cmd", "test -e src/$PREMATH_ISSUE_ID.txt"])
+        .args(["--verify-cmd", verify])
         .args(NO_STARTUP)
         .env("PATH", path)
         .without("PREMATH_SANDBOX_WRITE");

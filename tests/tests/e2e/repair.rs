@@ -1,8 +1,12 @@
 //! Work that fails its verification is mended by its agent in the same session,
 //! within the same attempt.
 
+use crate::agents::{batch_with, modes, reaches_alone};
 use crate::hooks::HEAD;
-use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, workspace};
+use premath_evidence::Agent;
+use premath_tests::agents::{Installed, Profile, missing};
+use premath_tests::model::{Journal, ModelServer, Played as PlayedAs, Scripts};
+use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped, workspace};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -168,4 +172,106 @@ fn an_agent_that_never_mends_its_work_uses_exactly_its_rounds() {
         let expected = (runs > 1).then_some(runs - 1);
         assert_eq!(row["agent"]["repairRounds"].as_i64(), expected);
     }
+}
+
+/// The turns of a model that does its work wrong, and mends it in its second
+/// round; the other one never does.
+fn scripts() -> Value {
+    let write = |text: &str| json!({"shell": format!("echo {text} >> src/$PREMATH_ISSUE_ID.txt")});
+    let wrong = json!({"answer": {"text": "I work.", "calls": [write("wrong")]}});
+    let right = json!({"answer": {
+        "text": "I mend it.",
+        "calls": [write("right")],
+        "shown": "it is not right yet",
+    }});
+    let done = json!({"answer": {"text": "Done."}});
+    json!({
+        "mends": [&wrong, &done, &right, &done],
+        "stubborn": [&wrong, &done],
+    })
+}
+
+/// Runs a real agent on an issue that it mends, and on one that it never does.
+fn mends(agent: Agent) {
+    let Some(installed) = Installed::find(agent) else {
+        return skipped("repair by a real agent", &missing(agent));
+    };
+    for mode in modes("repair by a real agent") {
+        mends_in(mode, agent, &installed);
+    }
+}
+
+fn mends_in(mode: &str, agent: Agent, installed: &Installed) {
+    let rows = ["mends", "stubborn"].map(|id| {
+        let mut row = issue(id);
+        row["title"] = json!(format!("Do what is asked, play:{id}:{id}"));
+        row
+    });
+    let scratch = Scratch::with_issues(1, &rows);
+    let folder = scratch.folder().join("scripts");
+    fs::create_dir_all(&folder).unwrap();
+    for (name, turns) in scripts().as_object().unwrap() {
+        let script = json!({"about": name, "turns": turns});
+        fs::write(folder.join(format!("{name}.json")), script.to_string()).unwrap();
+    }
+    let scripts = Scripts::of_folder(&folder).unwrap();
+    let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
+    let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let profile = Profile::set_up(installed, home.path(), &server.url());
+    let verify = "grep right src/$PREMATH_ISSUE_ID.txt || { echo it is not right yet; exit 1; }";
+    let run = batch_with(&scratch, installed, &profile, verify).args(["--sandbox", mode]);
+    if mode != "landlock" {
+        reaches_alone(&scratch, &server);
+    }
+    let ended = run.start().wait_within(PATIENCE * 3);
+    for (id, status, class, rounds) in [
+        ("mends", "closed", "passed", 1),
+        ("stubborn", "blocked", "check_failed", 2),
+    ] {
+        let steps = scratch.steps_of(id);
+        assert_eq!(steps.len(), 1, "{}", ended.stderr);
+        let row = &steps[0];
+        assert_eq!(
+            scratch.issue(id)["status"],
+            status,
+            "{row}\n{}",
+            ended.stderr
+        );
+        assert_eq!(row["verification"]["class"], class, "{row}");
+        assert_eq!(row["agent"]["repairRounds"], rounds, "{row}");
+        let sessions: Vec<Value> = ["work", "work-2"]
+            .map(|phase| document(&scratch, row, phase)["agent"]["sessionId"].clone())
+            .to_vec();
+        assert_eq!(sessions[0], sessions[1]);
+        // What the agent reports that it used is what the server counted.
+        let turns = server.turns();
+        let own = turns.iter().filter(|turn| turn.conversation == id);
+        let spent: u64 = own
+            .filter(|turn| agent != Agent::OpenCode || turn.played != PlayedAs::Aside)
+            .filter_map(|turn| turn.spent)
+            .map(|spent| spent.input)
+            .sum();
+        assert_eq!(row["agent"]["tokens"]["input"], spent, "{row}");
+    }
+    assert_eq!(scratch.leftovers(), [""; 0]);
+}
+
+#[test]
+fn claude_mends_its_work() {
+    mends(Agent::Claude);
+}
+
+#[test]
+fn codex_mends_its_work() {
+    mends(Agent::Codex);
+}
+
+#[test]
+fn gemini_mends_its_work() {
+    mends(Agent::Gemini);
+}
+
+#[test]
+fn opencode_mends_its_work() {
+    mends(Agent::OpenCode);
 }
