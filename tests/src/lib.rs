@@ -9,6 +9,7 @@
 //! | `PREMATH_TESTS=long` | races and campaigns in full length |
 //! | `PREMATH_TESTS_SEED` | repeats a campaign that named its seed |
 //! | `PREMATH_ESCAPE_MODE` | the modes that the escape suite runs in; one that is named and does not work fails |
+//! | `PREMATH_GATE_RUNS` | a file to which runs add the classes and rules that their turns broke |
 //! | `PREMATH_TESTS_BINARIES` | a folder of binaries to test instead of freshly built ones |
 
 #![allow(
@@ -20,6 +21,7 @@
 pub mod agents;
 mod binaries;
 mod dice;
+pub mod gate_runs;
 pub mod image;
 mod length;
 pub mod model;

@@ -1,5 +1,6 @@
 //! A folder with a repository, its worktrees and its issue memory.
 
+use crate::gate_runs::NoteRuns;
 use crate::tracker::{Rows, last_rows, parse_rows};
 use crate::{Run, binaries, processes_in, until};
 use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
@@ -22,6 +23,8 @@ pub const NO_STARTUP: [&str; 2] = ["--startup", "off"];
 /// temporary folder, which also holds the home of every process started here.
 #[derive(Debug)]
 pub struct Scratch {
+    /// Drops first, while the files are there.
+    _runs: NoteRuns,
     folder: TempDir,
     /// The repository root: the main worktree.
     pub root: PathBuf,
@@ -73,7 +76,12 @@ impl Scratch {
                 path
             })
             .collect();
+        let note = NoteRuns {
+            folder: above,
+            root: root.clone(),
+        };
         Self {
+            _runs: note,
             folder,
             root,
             lanes,

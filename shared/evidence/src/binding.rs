@@ -9,7 +9,8 @@ use premath_kernel::json::canonical;
 use premath_kernel::policy::turn::{AgentCall, ToolClass, ToolVerdict, TurnPolicy, may_allow};
 use premath_kernel::turn::constraints::GuardrailConstraints;
 use premath_kernel::turn::evidence::{
-    BranchRow, GuardrailRow, ParallelPolicy, Policy, ToolPolicy, ToolRule, Trace, TransportPolicy,
+    BranchRow, GuardrailRow, ParallelPolicy, Policy, StopPolicy, ToolPolicy, ToolRule, Trace,
+    TransportPolicy,
 };
 use premath_kernel::turn::word::{
     GuardrailStage, ObservabilityMode, ToolChoice, TransportEvent, TransportOrdering,
@@ -46,6 +47,11 @@ pub(crate) fn bind(
             parallel_tool_calls: most_open > 1,
             ordering: TransportOrdering::Relaxed,
         }));
+        spec.stop_policy = Some(Policy::Content(StopPolicy {
+            max_turns: Some(1 + policy.stop().repair_rounds),
+            ..StopPolicy::default()
+        }));
+        input.evidence.facts.turn = Some(rounds.len() as u64);
         let own = input.evidence.tool_requests.iter();
         let own = own.filter(|row| row.schema_digest.is_some());
         let own: BTreeSet<&str> = own.map(|row| row.tool_name.as_str()).collect();

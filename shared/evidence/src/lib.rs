@@ -52,7 +52,7 @@ pub use event::{
 pub use file::{FILE_NORMALIZER, FileTurn, claims_of, file_context, file_turn, unkept};
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
-pub use hook::{HookFault, HookJournal, HookRow, reconcile};
+pub use hook::{HookFault, HookJournal, HookRow, reconcile, recorded_call};
 pub use policy::TurnPolicies;
 pub use reader::{StreamLog, StreamReader};
 pub use round::{AgentRound, AgentTurn};

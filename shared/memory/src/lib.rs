@@ -13,6 +13,7 @@ pub mod dispatch;
 mod error;
 pub mod escalation;
 pub mod governance;
+pub mod hook_journals;
 mod inspect;
 pub mod instruction;
 mod issues;

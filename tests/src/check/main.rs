@@ -1,13 +1,17 @@
 //! The verification surfaces as one program. `premath-check
 //! docs|generated|hygiene|layers|licenses|pipeline` checks this checkout, or the one that
 //! follows; `premath-check generate` writes everything that is derived;
-//! `premath-check commands` prints the page of commands.
+//! `premath-check commands` prints the page of commands, and `premath-check
+//! gate-table FILE` writes the page of what the gate refused, from a file of runs.
 
+use premath_tests::gate_runs::Sighting;
 use premath_tests::surface::help::Surface;
-use premath_tests::surface::{Fault, docs, generate, hygiene, layers, licenses, pipeline};
+use premath_tests::surface::{
+    Fault, docs, gate_table, generate, hygiene, layers, licenses, pipeline,
+};
 use premath_tests::workspace;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
             let _ = out.write_all(Surface::of_the_binaries().page().as_bytes());
             return ExitCode::SUCCESS;
         }
+        "gate-table" => return gate_table(&root),
         "generate" => {
             return match generate::write_all(&root) {
                 Ok(changed) => {
@@ -45,12 +50,35 @@ fn main() -> ExitCode {
         _ => {
             let _ = writeln!(
                 std::io::stderr(),
-                "usage: premath-check docs|generated|hygiene|layers|licenses|pipeline|generate|commands [ROOT]"
+                "usage: premath-check docs|generated|hygiene|layers|licenses|pipeline|generate|commands [ROOT], or gate-table FILE"
             );
             return ExitCode::from(2);
         }
     };
-    for fault in &faults {
+    report(&mut out, &asked, &faults)
+}
+
+/// Writes the page of what the runs showed; the file of the runs follows.
+fn gate_table(file: &Path) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {}: {error}", file.display());
+            return ExitCode::FAILURE;
+        }
+    };
+    let seen = text.lines().filter_map(Sighting::parse).collect();
+    let (page, faults) = gate_table::page(&seen);
+    if let Err(error) = std::fs::write(workspace().join(gate_table::PAGE), page) {
+        let _ = writeln!(std::io::stderr(), "error: {}: {error}", gate_table::PAGE);
+        return ExitCode::FAILURE;
+    }
+    report(&mut out, "gate-table", &faults)
+}
+
+fn report(out: &mut impl Write, asked: &str, faults: &[Fault]) -> ExitCode {
+    for fault in faults {
         let _ = writeln!(out, "{fault}");
     }
     let _ = writeln!(out, "{asked}: {} fault(s)", faults.len());

@@ -4,6 +4,7 @@
 mod dependencies;
 pub mod docs;
 pub mod features;
+pub mod gate_table;
 pub mod generate;
 pub mod help;
 pub mod hygiene;

@@ -7,6 +7,7 @@ use crate::steps::fast_retries;
 use premath_evidence::Agent;
 use premath_kernel::json::canonical;
 use premath_tests::agents::{Installed, Profile, agents_folder, missing};
+use premath_tests::gate_runs::mark_real;
 use premath_tests::image::{TestImage, scripted_engine};
 use premath_tests::model::{Journal, MadeCall, ModelServer, Played, PlayedTurn, Scripts};
 use premath_tests::{NO_STARTUP, PATIENCE, Run, Scratch, binaries, issue, processes_in, skipped};
@@ -331,6 +332,7 @@ pub(crate) fn batch_with(
     verify: &str,
 ) -> Run {
     fast_retries(scratch);
+    mark_real(&scratch.folder());
     let programs = installed.program.parent().unwrap().to_str().unwrap();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
     let mut run = scratch

@@ -181,6 +181,34 @@ fn a_turn_whose_channels_agree_closes() {
 }
 
 #[test]
+fn another_policy_is_replayed_against_the_calls_that_were_made() {
+    let (scratch, _) = played(
+        "begin; prompt; send \"$(event PreToolUse c1 ls)\"; ran item_0 \"/bin/sh -c ls\"\n\
+         send \"$(event PostToolUse c1 ls)\"; send \"$(event PreToolUse c2 'git push')\"; end\n",
+    );
+    let mut policy: Value = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
+    let rules = policy["tools"].as_array_mut().unwrap();
+    rules.retain(|rule| rule["ruleId"] != "no_push");
+    let rule = json!({"ruleId": "no_ls", "tool": "shell", "programs": ["ls"],
+        "decision": "deny", "reason": "no"});
+    rules.insert(0, rule);
+    fs::write(scratch.root.join("other.json"), policy.to_string()).unwrap();
+    let words = ["policy", "diff", "other.json", "--replay", "--json"];
+    let ended = scratch.premath(words).end();
+    let answer: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let replay = &answer["replay"];
+    assert_eq!(replay["turns"], 1, "{answer:#}");
+    assert_eq!(replay["calls"], 2, "{answer:#}");
+    assert_eq!(replay["newlyDenied"], json!({"no_ls": 1}), "{answer:#}");
+    let allowed = replay["newlyAllowed"].as_object().unwrap().values();
+    assert_eq!(
+        allowed.filter_map(Value::as_u64).sum::<u64>(),
+        1,
+        "{answer:#}"
+    );
+}
+
+#[test]
 fn a_turn_whose_channels_differ_closes_nothing() {
     let call = "send \"$(event PreToolUse c1 ls)\"; ran item_0 \"/bin/sh -c ls\"\n\
                 send \"$(event PostToolUse c1 ls)\"\n";

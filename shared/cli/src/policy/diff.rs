@@ -1,10 +1,14 @@
 //! `premath policy diff`: which rules and limits of two policies differ.
 
-use super::artifact::{Artifact, ArtifactRef};
+use super::artifact::{Artifact, ArtifactRef, Policy};
 use crate::answer::Answer;
 use crate::error::CliError;
+use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
+use premath_evidence::recorded_call;
+use premath_kernel::policy::turn::Replay;
+use premath_memory::hook_journals;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,6 +24,10 @@ pub(super) struct DiffArgs {
     /// The policy that the first one became
     #[arg(value_name = "OTHER")]
     second: Option<PathBuf>,
+    /// Also judge the calls of earlier turns by the policy after, from the
+    /// journals of their hooks
+    #[arg(long)]
+    replay: bool,
     /// Set the configuration file [default: harness.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -39,6 +47,19 @@ pub(crate) struct PolicyDiffAnswer {
     rules: Vec<RuleDifference>,
     /// What differs outside of the rules.
     fields: Vec<FieldDifference>,
+    /// What the policy after decides otherwise about calls of earlier turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayAnswer>,
+}
+
+/// What a policy decides about calls of earlier turns.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ReplayAnswer {
+    /// How many turns have a journal.
+    turns: u64,
+    #[serde(flatten)]
+    found: Replay,
 }
 
 /// A rule that differs.
@@ -117,16 +138,36 @@ impl DiffArgs {
             &without(&from.document, &["policyDigest", kind.rules_field()]),
             &without(&to.document, &["policyDigest", kind.rules_field()]),
         );
+        let replay = match self.replay {
+            true => Some(replayed(&to.policy)?),
+            false => None,
+        };
         let answer = PolicyDiffAnswer {
             same: rules.is_empty() && fields.is_empty(),
             from: from.reference(),
             to: to.reference(),
             rules,
             fields,
+            replay,
         };
         let text = text(&answer, &from.place(), &to.place());
         Ok(Answer::new(answer, text))
     }
+}
+
+/// Judges the calls of the journals by a policy.
+fn replayed(policy: &Policy) -> Result<ReplayAnswer, CliError> {
+    let Policy::Turn(policy) = policy else {
+        let detail = "--replay is for a turn policy: a retry policy decides about no call";
+        return Err(CliError::Usage(detail.to_owned()));
+    };
+    let mut found = Replay::default();
+    let turns = hook_journals::each_line(&paths::roots()?.streams, |line| {
+        if let Some(recorded) = recorded_call(line) {
+            found.add(policy, recorded.as_ref());
+        }
+    })?;
+    Ok(ReplayAnswer { turns, found })
 }
 
 /// The rules of a document, in their order, by their ids.
@@ -259,7 +300,6 @@ fn text(answer: &PolicyDiffAnswer, from: &str, to: &str) -> String {
     let mut text = format!("from  {from}\nto    {to}\n");
     if answer.same {
         text.push_str("no rule and no limit differs\n");
-        return text;
     }
     for rule in &answer.rules {
         let changes: Vec<&str> = rule.changes.iter().map(|change| change.as_str()).collect();
@@ -277,6 +317,37 @@ fn text(answer: &PolicyDiffAnswer, from: &str, to: &str) -> String {
     if !answer.fields.is_empty() {
         text.push_str("changed outside of the rules\n");
         text.push_str(&field_lines(&answer.fields));
+    }
+    if let Some(replay) = &answer.replay {
+        text.push_str(&replay_lines(replay));
+    }
+    text
+}
+
+fn replay_lines(replay: &ReplayAnswer) -> String {
+    let found = &replay.found;
+    let listed = |rules: &BTreeMap<String, u64>| match rules.values().sum::<u64>() {
+        0 => "0".to_owned(),
+        sum => {
+            let each = rules
+                .iter()
+                .map(|(id, count)| format!("{} {count}", plain(id)));
+            format!("{sum} ({})", each.collect::<Vec<_>>().join(", "))
+        }
+    };
+    let mut text = format!(
+        "replayed {} call(s) of {} turn(s)\n  would be denied  {}\n  would now run    {}\n",
+        found.calls,
+        replay.turns,
+        listed(&found.newly_denied),
+        listed(&found.newly_allowed),
+    );
+    if found.unread > 0 {
+        let _ = writeln!(
+            text,
+            "  not judged       {}, too long for the journal",
+            found.unread
+        );
     }
     text
 }

@@ -29,10 +29,10 @@ const FAULTS_MAX: usize = 20;
 const DENIED_MAX: usize = 20;
 
 /// How much of a command, a path or a host a row shows, in bytes.
-const SHOWN: usize = 4_096;
+pub(super) const SHOWN: usize = 4_096;
 
 /// How many paths and hosts a row lists.
-const LISTED: usize = 16;
+pub(super) const LISTED: usize = 16;
 
 /// One call, as the hooks report it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@
 
 mod journal;
 mod reconcile;
+mod recorded;
 
 pub use journal::{HookJournal, HookRow};
 pub use reconcile::{HookFault, reconcile};
+pub use recorded::recorded_call;

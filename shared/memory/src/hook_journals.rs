@@ -1,0 +1,82 @@
+//! The journals of agents' hooks, from all turns of a repository.
+
+use crate::StoreError;
+use flate2::read::GzDecoder;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// What the name of a journal ends with.
+const ENDING: &str = ".hooks.jsonl.gz";
+
+/// The most bytes of a journal: more is not written to one.
+const MOST: u64 = 64 << 20;
+
+/// Reads the lines of every journal in a folder, sorted by the names of the
+/// files; returns how many files there are.
+///
+/// # Errors
+///
+/// [`StoreError::Io`] with the file that cannot be read.
+pub fn each_line(folder: &Path, mut take: impl FnMut(&[u8])) -> Result<u64, StoreError> {
+    let files = journals(folder)?;
+    for path in &files {
+        let read = |take: &mut dyn FnMut(&[u8])| -> io::Result<()> {
+            let decoder = GzDecoder::new(File::open(path)?).take(MOST);
+            for line in BufReader::new(decoder).split(b'\n') {
+                take(&line?);
+            }
+            Ok(())
+        };
+        read(&mut take).map_err(StoreError::io("read", path))?;
+    }
+    Ok(files.len() as u64)
+}
+
+fn journals(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(StoreError::io("list", folder))?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(StoreError::io("list", folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.ends_with(ENDING) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn the_lines_of_all_journals_come_in_the_order_of_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut lines: Vec<String> = Vec::new();
+        let mut read = |folder: &Path| {
+            lines.clear();
+            let files = each_line(folder, |line| {
+                lines.push(String::from_utf8_lossy(line).into_owned());
+            });
+            (files.unwrap(), lines.clone())
+        };
+        assert_eq!(read(&folder.path().join("none")), (0, Vec::new()));
+        for (name, text) in [("b", "3\n"), ("a", "1\n2\n")] {
+            let file = File::create(folder.path().join(format!("{name}{ENDING}"))).unwrap();
+            let mut encoder = GzEncoder::new(file, Compression::fast());
+            encoder.write_all(text.as_bytes()).unwrap();
+            encoder.finish().unwrap();
+        }
+        fs::write(folder.path().join("a.work.stdout"), "x").unwrap();
+        let expected = ["1", "2", "3"].map(str::to_owned);
+        assert_eq!(read(folder.path()), (2, expected.to_vec()));
+    }
+}
