@@ -573,6 +573,7 @@ complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from diff" -l config -d 'Set the configuration file [default: harness.toml, if it exists]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from diff" -l replay -d 'Also judge the calls of earlier turns by the policy after, from the journals of their hooks'
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from diff" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from diff" -s V -l version -d 'Print version'

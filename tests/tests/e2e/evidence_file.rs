@@ -85,6 +85,136 @@ fn what_the_file_says_against_itself_is_not_dropped() {
     refused(unknown, "coordination.decomposition_policy_violation");
 }
 
+type Edit = fn(&mut Value);
+
+/// What an agent's own report may get wrong, and the class that refuses it.
+const WRONG: &[(&str, &str, Edit)] = &[
+    ("no-result", "tool.result_missing", |file| {
+        file["evidence"]["toolResults"] = json!([]);
+        file["evidence"]["toolUse"] = json!([]);
+    }),
+    ("no-request", "tool.result_orphan", |file| {
+        file["evidence"]["toolRequests"] = json!([]);
+    }),
+    ("no-use", "tool.use_missing", |file| {
+        file["evidence"]["toolUse"] = json!([]);
+    }),
+    ("use-of-nothing", "tool.use_without_result", |file| {
+        let uses = file["evidence"]["toolUse"].as_array_mut().unwrap();
+        uses.push(json!({"toolCallId": "b", "disposition": "observed"}));
+    }),
+    ("use-of-other", "tool.use_unknown_result", |file| {
+        file["evidence"]["toolUse"][0]["resultDigest"] = json!("sha256:other");
+    }),
+    ("use-unproven", "mutation.use_evidence_missing", |file| {
+        file["evidence"]["toolUse"][0]["disposition"] = json!("consumed");
+    }),
+    ("error-untyped", "tool.schema_invalid", |file| {
+        file["evidence"]["toolResults"][0]["status"] = json!("error");
+    }),
+    ("tool-unlisted", "tool.unknown_or_disallowed", |file| {
+        let tools = json!({"tools": [{"toolName": "write"}, {"toolName": "shell"}]});
+        file["evidence"]["callSpec"]["toolPolicy"] = tools;
+    }),
+    ("search-altered", "tool.discovery_mismatch", |file| {
+        file["evidence"]["toolRequests"][0]["facts"] = json!({"searchRef": {
+            "query": "files", "resultSetDigest": "sha256:other", "resultToolNames": ["read"],
+        }});
+    }),
+    ("side-by-side", "tool.parallel_policy_violation", |file| {
+        file["evidence"]["callSpec"]["parallelPolicy"] = json!({"admissible": false});
+        let call =
+            |id: &str| json!({"toolCallId": id, "toolName": "read", "facts": {"callGroup": "g"}});
+        let result = |id: &str| json!({"toolCallId": id, "payload": {"text": "x"}});
+        let used = |id: &str| json!({"toolCallId": id, "disposition": "observed"});
+        file["evidence"]["toolRequests"] = json!([call("a"), call("b")]);
+        file["evidence"]["toolResults"] = json!([result("a"), result("b")]);
+        file["evidence"]["toolUse"] = json!([used("a"), used("b")]);
+    }),
+    (
+        "calls-itself",
+        "tool.programmatic_caller_edge_invalid",
+        |file| {
+            file["evidence"]["toolRequests"][0]["callerId"] = json!("a");
+        },
+    ),
+    (
+        "shown-whole",
+        "tool.response_truncation_policy_violation",
+        |file| {
+            let policy = json!({"maxBytes": 4, "marker": "[cut]"});
+            file["evidence"]["callSpec"]["toolResponseTruncationPolicy"] = policy;
+            file["evidence"]["toolResults"][0]["facts"] = json!({"payloadBytes": 10});
+        },
+    ),
+    (
+        "output-first",
+        "protocol.parallel_transport_order_invalid",
+        |file| {
+            file["evidence"]["facts"]["transport"] = json!([
+                {"sequence": 0, "event": "output", "toolCallId": "a"},
+                {"sequence": 1, "event": "call", "toolCallId": "a"},
+            ]);
+        },
+    ),
+    ("compacted", "runtime.compaction_state_invalid", |file| {
+        let compaction = json!({"policyDigest": "sha256:p", "viewDigest": "sha256:v"});
+        file["evidence"]["facts"]["compaction"] = compaction;
+    }),
+    (
+        "guardrails-late",
+        "governance.guardrail_stage_order_invalid",
+        |file| {
+            file["evidence"]["callSpec"]["guardrailStagePolicyDigest"] = json!("sha256:g");
+            let row = |sequence: u64, stage: &str| {
+                json!({"sequence": sequence, "stage": stage, "guardrailId": "g", "triggered": false,
+                   "policyDigest": "sha256:g"})
+            };
+            let rows = json!([row(1, "output"), row(2, "pre_flight")]);
+            file["evidence"]["facts"]["guardrails"] = rows;
+        },
+    ),
+    (
+        "traced-otherwise",
+        "governance.trace_mode_violation",
+        |file| {
+            file["evidence"]["callSpec"]["observabilityMode"] = json!("disabled");
+            file["evidence"]["facts"]["trace"] = json!({"mode": "dashboard", "traceRefs": ["t"]});
+        },
+    ),
+    (
+        "risk-unprofiled",
+        "governance.risk_tier_profile_missing",
+        |file| {
+            file["evidence"]["callSpec"]["riskTier"] = json!("high");
+        },
+    ),
+];
+
+#[test]
+fn a_report_that_is_wrong_closes_nothing() {
+    let issues: Vec<Value> = WRONG.iter().map(|(id, ..)| issue(id)).collect();
+    let scratch = Scratch::with_issues(2, &issues);
+    for (id, _, edit) in WRONG {
+        let mut document = reported();
+        document["evidence"]["facts"] = json!({});
+        edit(&mut document);
+        let file = scratch.home().join(format!("{id}.json"));
+        fs::write(file, document.to_string()).unwrap();
+    }
+    let settings = "[agent]\nadapter = \"evidence-file\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    let work = r#"cp "$HOME/$PREMATH_ISSUE_ID.json" "$PREMATH_EVIDENCE_PATH"
+        echo x > "src/$PREMATH_ISSUE_ID.txt""#;
+    let ended = scratch.landing_batch(work, "true").end();
+    for (id, class, _) in WRONG {
+        let steps = scratch.steps_of(id);
+        let classes = steps[0]["failureClasses"].as_array().unwrap();
+        assert!(classes.contains(&json!(class)), "{id}: {classes:?}");
+        assert_ne!(scratch.issue(id)["status"], "closed", "{}", ended.stderr);
+    }
+}
+
 #[test]
 fn a_pattern_that_splits_the_turn_up_is_held_to_the_operators_limits() {
     let parallel = |file: &mut Value| {

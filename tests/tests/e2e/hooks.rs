@@ -4,7 +4,7 @@
 use crate::agents::{batch, reaches_alone};
 use crate::steps::fast_retries;
 use premath_evidence::Agent;
-use premath_kernel::policy::turn::TurnPolicy;
+use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
 use premath_tests::agents::{Installed, Profile, missing};
 use premath_tests::model::{Journal, ModelServer, Scripts};
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped};
@@ -136,6 +136,11 @@ echo change > "change-$PREMATH_ISSUE_ID.txt"
 fn played(body: &str) -> (Scratch, Vec<String>) {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     fast_retries(&scratch);
+    let classes = played_in(&scratch, body);
+    (scratch, classes)
+}
+
+fn played_in(scratch: &Scratch, body: &str) -> Vec<String> {
     let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = programs.path().join("codex");
     fs::write(&program, format!("{HEAD}{body}")).unwrap();
@@ -164,8 +169,7 @@ fn played(body: &str) -> (Scratch, Vec<String>) {
     let steps = events.iter().filter(|event| event["event"] == "step.ended");
     let classes = steps.flat_map(|step| step["failureClasses"].as_array().unwrap().clone());
     let classes = classes.map(|class| class.as_str().unwrap().to_owned());
-    let classes: Vec<String> = classes.collect();
-    (scratch, classes)
+    classes.collect()
 }
 
 #[test]
@@ -206,6 +210,33 @@ fn another_policy_is_replayed_against_the_calls_that_were_made() {
         1,
         "{answer:#}"
     );
+}
+
+#[test]
+fn without_hooks_the_gate_refuses_what_the_policy_never_allows() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let mut policy: Value = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
+    let rule = json!({"ruleId": "no_shell", "tool": "shell", "decision": "deny",
+        "reason": "Use the tools for files."});
+    policy["tools"].as_array_mut().unwrap().insert(0, rule);
+    let digest = TurnPolicy::digest(policy.to_string().as_bytes()).unwrap();
+    policy["policyDigest"] = digest.into();
+    let file = scratch.root.join(POLICY_PLACE);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, policy.to_string()).unwrap();
+    fs::write(
+        scratch.root.join("harness.toml"),
+        "[agent]\nhooks = \"off\"\n",
+    )
+    .unwrap();
+    let classes = played_in(&scratch, "begin; ran item_0 \"/bin/sh -c ls\"; end\n");
+    assert!(
+        classes
+            .iter()
+            .any(|class| class == "tool.unknown_or_disallowed"),
+        "{classes:?}"
+    );
+    assert_ne!(scratch.issue("a")["status"], "closed");
 }
 
 #[test]
