@@ -164,7 +164,7 @@ fn origin(row: &IssueRow) -> String {
 }
 
 /// Returns the prompt of a repair: what the verification printed, for the agent
-/// that goes on in its session.
+/// that continues its session.
 pub(crate) fn repair(failed: &LastFailure, (round, most): (u64, u64)) -> String {
     let all = (&failed.classes, &failed.stdout, &failed.stderr);
     let all = canonical::canonical(&(failed.step_id.as_str(), all));

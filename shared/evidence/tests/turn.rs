@@ -206,7 +206,7 @@ fn a_turn_whose_hooks_decided_nothing_lacks_its_guardrails() {
 }
 
 #[test]
-fn every_context_row_has_its_content_and_a_denial_is_what_the_model_was_told() {
+fn every_context_row_has_its_content_and_a_denial_is_what_the_model_received() {
     for agent in Agent::ALL.iter().copied() {
         let run = Run::of(agent, true, no_denyme);
         let context = run.with(agent_context);

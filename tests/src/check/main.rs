@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     report(&mut out, &asked, &faults)
 }
 
-/// Writes the page of what the runs showed; the file of the runs follows.
+/// Writes the page of what the runs in a file showed, and deletes the file.
 fn gate_table(file: &Path) -> ExitCode {
     let mut out = std::io::stdout().lock();
     let text = match std::fs::read_to_string(file) {
@@ -72,6 +72,11 @@ fn gate_table(file: &Path) -> ExitCode {
     let (page, faults) = gate_table::page(&seen);
     if let Err(error) = std::fs::write(workspace().join(gate_table::PAGE), page) {
         let _ = writeln!(std::io::stderr(), "error: {}: {error}", gate_table::PAGE);
+        return ExitCode::FAILURE;
+    }
+    // Another run begins with a new file.
+    if let Err(error) = std::fs::remove_file(file) {
+        let _ = writeln!(std::io::stderr(), "error: {}: {error}", file.display());
         return ExitCode::FAILURE;
     }
     report(&mut out, "gate-table", &faults)

@@ -312,7 +312,7 @@ fn opencode_takes_no_plugins_of_the_project() {
 }
 
 /// Code that runs where a plugin is looked for, in the process of the agent: it
-/// answers for the socket of the harness.
+/// answers in place of the harness's socket.
 const REMOVING: &str = r#"import net from "node:net"
 import { EventEmitter } from "node:events"
 net.createConnection = () => {
@@ -328,7 +328,7 @@ export const Removing = async () => ({
 "#;
 
 #[test]
-fn opencode_is_refused_where_a_plugin_of_the_project_answers_for_the_hooks() {
+fn opencode_is_refused_where_a_plugin_of_the_project_replaces_the_hooks() {
     let files = [(".opencode/plugin/removing.js", REMOVING.to_owned())];
     let project = Project {
         agent: Agent::OpenCode,

@@ -34,7 +34,7 @@ impl PrivateHome {
         Ok(home)
     }
 
-    /// Makes the folders anew for another command, but for the home and the
+    /// Makes the folders again for another command, but for the home and the
     /// temporary files, which stay.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ pub struct AgentSpec {
     pub hooks: &'static HookSpec,
     /// Why it stopped, for exit codes that alone report it.
     pub(crate) stop_reasons_by_exit: &'static [(i32, &'static str)],
-    /// The arguments before the prompt by which it goes on in a session; the
+    /// The arguments before the prompt by which it continues a session; the
     /// session's id follows.
     pub(crate) resume: &'static [&'static str],
     /// Whether the totals that it reports are those of its session: of one that
@@ -106,7 +106,7 @@ impl AgentSpec {
         self.resumed(command, "0").is_some()
     }
 
-    /// Returns a command that goes on in a session of the agent; `None` where the
+    /// Returns a command that continues a session of the agent; `None` where the
     /// command is not one that the harness can change so, or the id is none that
     /// agents use. The id is what the agent reported: it is from outside.
     pub fn resumed(&self, command: &str, session: &str) -> Option<String> {
@@ -119,7 +119,7 @@ impl AgentSpec {
             return None;
         }
         let start = command.trim_end().strip_suffix(PROMPT)?.trim_end();
-        // What reads its prompt where an argument says so has it last.
+        // What reads its prompt where an argument asks for it has that argument last.
         let (start, stdin) = match start.strip_suffix(" -") {
             Some(start) => (start.trim_end(), "- "),
             None => (start, ""),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_goes_on_in_a_session() {
+    fn a_command_continues_a_session() {
         let resumed = |agent: Agent| {
             let spec = agent.spec();
             spec.resumed(spec.command_line, "ses_1-a").unwrap()

@@ -148,7 +148,7 @@ impl HookJournal {
         }
     }
 
-    /// Begins the journal of a turn that goes on: so many of its calls were
+    /// Begins the journal of a turn that continues: so many of its calls were
     /// allowed before.
     #[must_use]
     pub fn resumed(mut self, calls: u64) -> Self {

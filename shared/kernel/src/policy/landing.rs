@@ -18,7 +18,7 @@ pub const DEFAULT_TARGET: &str = "harness/integration";
 
 /// The most repair rounds of a step: some agents stop by themselves after eight
 /// turns in a row.
-pub const REPAIR_ROUNDS_MAX: usize = 7;
+pub(crate) const REPAIR_ROUNDS_MAX: usize = 7;
 
 /// The runs of a step's work, by the names of their outputs and witnesses: after
 /// a verification that fails, the agent may be run again in its session.

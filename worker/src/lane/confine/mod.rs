@@ -92,7 +92,7 @@ pub(super) struct KeptHome {
 }
 
 impl KeptHome {
-    /// Makes everything but the home and the temporary files anew. What the agent
+    /// Makes everything but the home and the temporary files again. What the agent
     /// signs in with and is configured by is copied again: it may have changed
     /// its own configuration, and another lane may have renewed its tokens.
     fn renewed(mut self) -> std::io::Result<Self> {
