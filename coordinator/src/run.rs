@@ -212,6 +212,7 @@ fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Rep
         ends_at: deadline.ends_at(begun.wall, ran),
         sandbox: &batch.settings.sandbox.choice,
         hooks: batch.settings.describe_hooks(),
+        repair: batch.settings.describe_repair(),
     }));
     for target_sync in batch.target_sync() {
         reporter.notice(&Notice::TargetSync(target_sync));

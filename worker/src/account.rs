@@ -3,13 +3,14 @@
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::budget::{Spent, usd};
-use premath_kernel::record::trajectory::{Account, ProviderAccount};
+use premath_kernel::record::trajectory::{Account, CloseCounts, ProviderAccount};
 use std::time::Duration;
 
 /// How many issues a line lists.
 const LISTED: usize = 10;
 
-/// Returns a line for each provider, the denied calls, the breaker, and what ended the batch.
+/// Returns a line for each provider, the denied calls, the closes, the breaker, and
+/// what ended the batch.
 pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, used) in account.providers() {
@@ -20,6 +21,7 @@ pub fn lines(account: &Account, ended_by: Option<EndedBy>, now: jiff::Timestamp)
         lines.push(format!("in all: {spent}"));
     }
     lines.extend(denials(account));
+    lines.extend(closes(account.closes()));
     match account.breaker_openings() {
         0 => {}
         1 => lines.push("the breaker opened once".to_owned()),
@@ -51,6 +53,21 @@ fn denials(account: &Account) -> Option<String> {
             issues.join(", ")
         ))
         .into_owned()
+    })
+}
+
+/// Says what closes took, where not all of them were of the first pass.
+fn closes(closes: CloseCounts) -> Option<String> {
+    let CloseCounts {
+        first_pass,
+        after_repair,
+        after_retry,
+    } = closes;
+    (after_repair + after_retry > 0).then(|| {
+        format!(
+            "closed: {first_pass} at the first pass, {after_repair} after repair, {after_retry} \
+             after retry"
+        )
     })
 }
 
@@ -106,6 +123,7 @@ mod tests {
                 output: 50,
             }),
             cost_nano_usd: Some(1_250_000_000),
+            repair_rounds: Some(1),
             denials: [("no_push".to_owned(), 2), ("no_publish".to_owned(), 1)].into(),
             ..AgentRecord::default()
         });
@@ -130,6 +148,7 @@ mod tests {
                 "gemini: parked 1 time(s), 1m",
                 "in all: 1050 tokens, 1.25 USD",
                 "gate denied 3 call(s) (no_publish 1, no_push 2) in a",
+                "closed: 0 at the first pass, 1 after repair, 0 after retry",
                 "the breaker opened once",
                 "ended by the time to stop",
             ]

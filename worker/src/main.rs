@@ -94,6 +94,7 @@ fn run(arguments: &Arguments) -> u8 {
             handoff: boot.handoff.as_ref(),
             ended_by,
             providers: ProviderUse::all(&used, clock::now().wall),
+            closes: used.closes(),
             breaker_openings: used.breaker_openings(),
             tip_checks: &tips,
             exit_code: code,

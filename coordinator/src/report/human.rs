@@ -54,6 +54,9 @@ impl<W: Write> HumanReporter<W> {
         if let Some(hooks) = &start.hooks {
             self.line(hooks);
         }
+        if let Some(repair) = &start.repair {
+            self.line(repair);
+        }
         if let Some(rule) = start.landing {
             let target = &rule.target;
             self.line(&match rule.mode {
@@ -191,6 +194,9 @@ fn reasons(report: &StepReport) -> String {
     }
     if report.flaky > 0 {
         text.push_str(&format!(", {} flaky verification(s)", report.flaky));
+    }
+    if report.repairs > 0 {
+        text.push_str(&format!(", {} repair round(s)", report.repairs));
     }
     if report.shared.is_some() {
         text.push_str(", verified with later work");

@@ -163,6 +163,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             tip_checks: &summary.tips,
             ended_by: summary.ended_by,
             providers: ProviderUse::all(&summary.account, summary.ended_at),
+            closes: summary.account.closes(),
             breaker_openings: summary.account.breaker_openings(),
             memory_changes: summary.memory_changes,
             unaccepted_changes: summary

@@ -54,6 +54,8 @@ pub struct BatchTerms<'a> {
     /// Whether agents' tool calls are checked before they run, in a line; none
     /// where no agent works.
     pub hooks: Option<String>,
+    /// Which agents mend work that fails its verification.
+    pub repair: Option<String>,
 }
 
 /// Something that happened in a batch.

@@ -136,8 +136,21 @@ fn work_that_fails_is_mended_in_the_same_session() {
         ] {
             assert!(ends.contains(&expected), "{expected:?}: {ends:?}");
         }
+        let report = fs::read_to_string(report(&scratch)).unwrap();
+        let closes = "closed: 0 at the first pass, 1 after repair, 0 after retry";
+        assert!(report.contains(closes), "{report}");
         assert_eq!(scratch.leftovers(), [""; 0]);
     }
+}
+
+/// Returns the report of the only batch.
+fn report(scratch: &Scratch) -> PathBuf {
+    let reports = scratch
+        .premath(["report", "--list", "--json"])
+        .end()
+        .exits(0);
+    let kept = reports.json();
+    PathBuf::from(kept["items"][0]["path"].as_str().unwrap())
 }
 
 #[test]

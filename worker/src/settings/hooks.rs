@@ -40,6 +40,30 @@ impl Settings {
         self.turn.stop().repair_rounds > 0 && agent.spec().is_resumable(command)
     }
 
+    /// Says in a line which agents mend work that fails its verification; nothing
+    /// where no agent works, or none is asked to.
+    pub fn describe_repair(&self) -> Option<String> {
+        let rounds = self.turn.stop().repair_rounds;
+        let agents = self.work.all();
+        let agents = agents.filter_map(|work| Some((work.adapter.agent()?, &*work.command)));
+        let (mends, others): (Vec<_>, Vec<_>) =
+            agents.partition(|(agent, command)| self.repairs(*agent, command));
+        match (mends.is_empty(), others.is_empty()) {
+            _ if rounds == 0 => None,
+            (true, true) => None,
+            (false, _) => Some(format!(
+                "work of {} that fails its verification is mended in the same session, in at most \
+                 {rounds} round(s)",
+                names(&mends)
+            )),
+            (true, false) => Some(format!(
+                "work of {} that fails its verification is not mended: its command line cannot \
+                 resume a session",
+                names(&others)
+            )),
+        }
+    }
+
     /// Says in a line whether the tool calls of agents are checked before they run;
     /// nothing where no agent works.
     pub fn describe_hooks(&self) -> Option<String> {
@@ -47,10 +71,6 @@ impl Settings {
         let agents = agents.filter_map(|work| Some((work.adapter.agent()?, &*work.command)));
         let (checked, unchecked): (Vec<_>, Vec<_>) =
             agents.partition(|(agent, command)| self.hooked(*agent, command));
-        let names = |found: &[(Agent, &str)]| {
-            let names: BTreeSet<&str> = found.iter().map(|(agent, _)| agent.as_str()).collect();
-            names.into_iter().collect::<Vec<_>>().join(", ")
-        };
         match (checked.is_empty(), unchecked.is_empty()) {
             (true, true) => None,
             (_, true) => Some(format!(
@@ -63,6 +83,12 @@ impl Settings {
             )),
         }
     }
+}
+
+/// Names agents, each once.
+fn names(found: &[(Agent, &str)]) -> String {
+    let names: BTreeSet<&str> = found.iter().map(|(agent, _)| agent.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns whether hooks are wired into agents that they can be wired into. Where

@@ -80,6 +80,11 @@ impl WorkAccount {
         }
     }
 
+    /// Returns how often the agent was run again in its session.
+    pub(super) fn repairs(&self) -> u64 {
+        (self.streams().len() as u64).saturating_sub(1)
+    }
+
     /// Returns the session of the agent, where its stream reported it.
     pub(super) fn session(&self) -> Option<&str> {
         self.streams().last()?.stream.session_id()

@@ -91,6 +91,8 @@ pub struct StepReport {
     pub sensitive: SensitiveChanges,
     /// How many of its verifications failed and passed when they were repeated.
     pub flaky: usize,
+    /// How often its agent was run again in its session.
+    pub repairs: u64,
     /// The verification of other work that the close rests on.
     pub shared: Option<SharedVerification>,
     /// What the command that failed said last, and where all of it is.
@@ -158,6 +160,7 @@ impl StepReport {
             discovered: &self.discovered,
             sensitive_changes: self.sensitive_changes(),
             flaky_verifications: self.flaky,
+            repair_rounds: self.repairs,
             shared_verification: self.shared.as_ref(),
             duration_ms: self.duration_ms,
         }

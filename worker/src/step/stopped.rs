@@ -95,6 +95,7 @@ impl<'a> Stopping<'a> {
             sensitive: self.work.sensitive,
             flaky: log.verified.flaky.len(),
             shared: log.verified.shared.filter(|_| self.is_closed),
+            repairs: log.account.repairs(),
             said: failure.said,
             provider: log.account.provider,
             limit: log.account.limit,

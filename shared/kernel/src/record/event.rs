@@ -10,7 +10,7 @@ use crate::policy::admission::EndedBy;
 use crate::policy::governing::SensitiveChange;
 use crate::policy::sandbox::{ContainerImage, SandboxMode};
 use crate::record::bootstrap::Bootstrap;
-use crate::record::trajectory::{Account, ProviderAccount, TokenCounts};
+use crate::record::trajectory::{Account, CloseCounts, ProviderAccount, TokenCounts};
 use crate::record::trajectory::{SharedVerification, WorldRecord};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -71,6 +71,9 @@ pub struct StepOutcome<'a> {
     /// How many of its verifications failed and passed when they were repeated
     /// on the same tree.
     pub flaky_verifications: usize,
+    /// How often its agent was run again in its session, after a verification
+    /// that failed.
+    pub repair_rounds: u64,
     /// The verification of other work that the close rests on: the tree that the
     /// work landed as was not verified by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -387,6 +390,8 @@ pub enum ProgressEvent<'a> {
         ended_by: Option<EndedBy>,
         /// Its usage of each reported provider, by name.
         providers: Vec<ProviderUse<'a>>,
+        /// How often attempts closed their issues, by what it took.
+        closes: CloseCounts,
         /// How often dispatch paused for what failed alike.
         breaker_openings: u64,
         /// How often the issue store was found changed by no transaction.
@@ -542,6 +547,8 @@ pub struct WorkerReport<'a> {
     pub ended_by: Option<EndedBy>,
     /// Its usage of each reported provider, by name.
     pub providers: Vec<ProviderUse<'a>>,
+    /// How often attempts closed their issues, by what it took.
+    pub closes: CloseCounts,
     /// How often work paused for what failed alike.
     pub breaker_openings: u64,
     /// The outcome of the verification of the last commit without build state;

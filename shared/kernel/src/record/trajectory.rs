@@ -18,7 +18,7 @@ mod row;
 mod series;
 mod supervision;
 
-pub use account::{Account, IssueAccount, ProviderAccount};
+pub use account::{Account, CloseCounts, IssueAccount, ProviderAccount};
 pub use agent::{AgentRecord, TokenCounts};
 pub(crate) use batch::TAKE_OVER_BOUND;
 pub use batch::{

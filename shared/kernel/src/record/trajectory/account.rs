@@ -6,7 +6,9 @@ use crate::failure::FailureClass;
 use crate::json::id::IssueId;
 use crate::policy::budget::Spent;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// What a batch had of one provider.
@@ -67,9 +69,24 @@ pub struct IssueAccount {
     pub denials: u64,
 }
 
+/// How often attempts closed their issues, by what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CloseCounts {
+    /// In the first attempt, as its work was at first.
+    pub first_pass: u64,
+    /// In the first attempt, after its agent mended its work.
+    pub after_repair: u64,
+    /// In a later attempt.
+    pub after_retry: u64,
+}
+
 /// What a batch used and waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
+    closes: CloseCounts,
+    /// The issues that an attempt of the batch failed at.
+    failed: BTreeSet<IssueId>,
     providers: BTreeMap<String, ProviderAccount>,
     issues: BTreeMap<IssueId, IssueAccount>,
     breaker_openings: u64,
@@ -102,7 +119,25 @@ impl Account {
         }
     }
 
+    fn count_close(&mut self, row: &StepRow) {
+        let Some(issue) = &row.issue_id else { return };
+        let repaired = |agent: &AgentRecord| agent.repair_rounds.is_some_and(|rounds| rounds > 0);
+        if !row.succeeded() {
+            // What a person or a limit cut short was no attempt.
+            if !row.is_limited() && !row.has_class(FailureClass::StepInterrupted) {
+                self.failed.insert(issue.clone());
+            }
+        } else if self.failed.contains(issue) {
+            self.closes.after_retry += 1;
+        } else if row.agent.as_ref().is_some_and(repaired) {
+            self.closes.after_repair += 1;
+        } else {
+            self.closes.first_pass += 1;
+        }
+    }
+
     fn step(&mut self, row: &StepRow) {
+        self.count_close(row);
         let spent = row.agent.as_ref().map_or_else(Spent::default, |agent| {
             let account = self.providers.entry(agent.adapter.clone()).or_default();
             account.add(agent);
@@ -163,6 +198,11 @@ impl Account {
     pub fn denied_issues(&self) -> impl Iterator<Item = &IssueId> {
         let denied = self.issues.iter();
         denied.filter_map(|(id, account)| (account.denials > 0).then_some(id))
+    }
+
+    /// Returns how often attempts closed their issues.
+    pub const fn closes(&self) -> CloseCounts {
+        self.closes
     }
 
     /// Returns how often the breaker opened.
@@ -239,6 +279,31 @@ mod tests {
         let sum = account.spent();
         assert_eq!((sum.tokens, sum.cost_nano_usd), (Some(177), Some(5)));
         assert_eq!(account.providers()["codex"].steps, 5);
+    }
+
+    #[test]
+    fn closes_are_counted_by_what_they_took() {
+        let mut account = Account::default();
+        let mut observe = |issue: &str, result: &str, rounds: Option<u64>, class: &str| {
+            let mut row = step(issue, 0, 1, 1, None);
+            row.result_class = result.to_owned();
+            row.failure_classes.push(class.to_owned());
+            row.agent.as_mut().unwrap().repair_rounds = rounds;
+            account.observe(&row);
+        };
+        observe("a", "completed", None, "");
+        observe("b", "completed", Some(1), "");
+        observe("c", "failed", Some(2), "check_failed");
+        observe("c", "completed", Some(1), "");
+        observe("d", "released", None, "step_interrupted");
+        observe("d", "completed", None, "");
+        observe("e", "failed", None, "check_failed");
+        let expected = CloseCounts {
+            first_pass: 2,
+            after_repair: 1,
+            after_retry: 1,
+        };
+        assert_eq!(account.closes(), expected);
     }
 
     #[test]
