@@ -234,7 +234,7 @@ fn peak_of(mut child: std::process::Child, log: &Path) -> Result<u64, Wrong> {
 }
 
 /// Returns the CPU seconds of all processes that ended below this one.
-fn children() -> Result<f64, Wrong> {
+pub(crate) fn children() -> Result<f64, Wrong> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let missing = || Wrong::because("no CPU times in /proc/self/stat");
     let (_, fields) = stat.rsplit_once(')').ok_or_else(missing)?;

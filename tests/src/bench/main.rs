@@ -19,6 +19,7 @@ mod figure;
 mod files;
 mod floors;
 mod graph;
+mod hooks;
 mod landing;
 mod memory;
 mod namespaces;
@@ -30,6 +31,7 @@ mod report;
 mod scratch;
 mod slots;
 mod step;
+mod turn;
 mod verification;
 
 use figure::{Wrong, ended};
@@ -56,6 +58,8 @@ struct Sizes {
     queue: (usize, usize, &'static [f64]),
     /// Files of the repositories in which one issue's CPU is measured.
     files: &'static [usize],
+    /// Calls of an agent whose hooks are measured.
+    hooked: usize,
     /// Issues of the two batches whose difference that is.
     rounds: (usize, usize),
 }
@@ -69,6 +73,7 @@ const FULL: Sizes = Sizes {
     lanes: (32, 0.5, &[1, 2, 4, 8, 16]),
     queue: (24, 8, &[0.25, 0.5, 1.0, 2.0]),
     files: &[1_000, 10_000, 100_000, 300_000],
+    hooked: 200,
     rounds: (3, 11),
 };
 
@@ -81,6 +86,7 @@ const QUICK: Sizes = Sizes {
     lanes: (16, 0.5, &[1, 4, 8]),
     queue: (24, 8, &[0.5, 2.0]),
     files: &[1_000, 10_000],
+    hooked: 50,
     rounds: (3, 11),
 };
 
@@ -94,6 +100,7 @@ const SMOKE: Sizes = Sizes {
     lanes: (2, 0.1, &[1, 2]),
     queue: (6, 2, &[0.1]),
     files: &[200],
+    hooked: 3,
     rounds: (1, 2),
 };
 
@@ -108,12 +115,13 @@ fn main() -> ExitCode {
         ["--report", folder, "--smoke"] => (SMOKE, Some(folder)),
         ["--only", part] => return ended(run_part(part)),
         ["--files", files] => return ended(run_files(files)),
+        [hooks::agent::MODE, ref own @ ..] => return ended(hooks::agent::play(own)),
         [memory::HOLD, path] => return ended(memory::hold(path)),
         [namespaces::MODE] => return ended(namespaces::enter()),
         _ => {
             eprintln!(
                 "usage: premath-bench [--report FOLDER] [--quick | --smoke]\n       \
-                 premath-bench --only batch|step|verification|queue|slots|files\n       \
+                 premath-bench --only batch|step|verification|queue|slots|files|hooks\n       \
                  premath-bench --files N"
             );
             return ExitCode::from(2);
@@ -141,6 +149,7 @@ fn run_part(part: &str) -> Result<(), Wrong> {
         "verification" => verification::measure(FULL, &programs, &folder.path().join(part)),
         "files" => files::measure(FULL, &programs, &folder.path().join(part)).map(drop),
         "queue" => queue::measure(FULL, &programs, folder.path()).map(drop),
+        "hooks" => hooks::measure(FULL, &programs, folder.path()),
         "slots" => slots::measure(FULL, &programs, folder.path()),
         _ => Err(Wrong::because(format!("there is no part `{part}`"))),
     }
@@ -175,6 +184,8 @@ fn run(sizes: Sizes, length: Option<&str>, page: Option<&Path>) -> Result<(), Wr
     figure::section("Steps");
     step::measure(sizes, &folder.join("step"))?;
     verification::measure(sizes, &programs, &folder.join("verification"))?;
+    figure::section("Tool gate");
+    hooks::measure(sizes, &programs, &folder.join("hooks"))?;
     figure::section("Large repositories");
     let files = files::measure(sizes, &programs, &folder.join("files"))?;
     figure::section("Issue store");

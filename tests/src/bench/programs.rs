@@ -22,6 +22,7 @@ impl Programs {
             .args(["build", "--quiet", "--locked", "--workspace"])
             .args((!IS_DEBUG).then_some("--release"))
             .args(["--bin", "harness-coordinator", "--bin", "premath"])
+            .args(["--bin", "premath-hook"])
             .args([
                 "--bin",
                 "premath-bench-gate",
