@@ -17,7 +17,7 @@ pub(crate) const MODE: &str = "--hooks-agent";
 /// What is started in the place of hooks where there are none.
 const FLOOR: &str = "/bin/true || exit 2";
 
-/// The command that is said to run.
+/// The command that the agent reports.
 const COMMAND: &str = "cargo test --workspace";
 
 /// Plays the agent.

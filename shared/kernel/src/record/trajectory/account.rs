@@ -123,7 +123,7 @@ impl Account {
         let Some(issue) = &row.issue_id else { return };
         let repaired = |agent: &AgentRecord| agent.repair_rounds.is_some_and(|rounds| rounds > 0);
         if !row.succeeded() {
-            // What a person or a limit cut short was no attempt.
+            // What a person or a limit cut short is not an attempt.
             if !row.is_limited() && !row.has_class(FailureClass::StepInterrupted) {
                 self.failed.insert(issue.clone());
             }
