@@ -2,19 +2,16 @@
 
 use super::night::HONEST_ISSUES;
 use super::snapshot::Snapshot;
+use super::user::{SHARED, owned_in};
 use super::{Before, Ground, Mode, TARGET};
 use premath_tests::{Ended, Rows, last_rows, until};
 use rustix::process::Pid;
 use serde_json::Value;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// How long what was started may take to go after the harness did.
 const GOING: Duration = Duration::from_secs(20);
-
-/// Where something of the user's could be left outside its folder.
-const SHARED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
 
 impl Ground {
     /// Reads the issues, as far as they can be read.
@@ -274,17 +271,12 @@ impl<'a> Checked<'a> {
             if shared == "/dev/shm" && self.ground.mode == Mode::Landlock {
                 continue;
             }
-            for entry in fs::read_dir(shared).into_iter().flatten().flatten() {
-                let path = entry.path();
-                let is_left = fs::symlink_metadata(&path).is_ok_and(|meta| meta.uid() == number);
-                self.found(
-                    is_left && path != folder,
-                    format!("{} is left", path.display()),
-                );
-                if is_left && path != folder {
-                    let _ = fs::remove_dir_all(&path);
-                    let _ = fs::remove_file(&path);
-                }
+            let mut left = owned_in(shared, number);
+            left.retain(|path| *path != folder);
+            for path in left {
+                self.found(true, format!("{} is left", path.display()));
+                let _ = fs::remove_dir_all(&path);
+                let _ = fs::remove_file(&path);
             }
         }
     }

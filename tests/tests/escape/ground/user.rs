@@ -3,8 +3,8 @@
 use premath_tests::{Run, processes_in};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fs;
-use std::os::unix::fs::lchown;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, lchown};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The user of one ground. Each has a number of its own where root runs the
@@ -19,6 +19,20 @@ pub(crate) struct User {
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 40_000;
 
+/// How many numbers are tried.
+const TRIES: usize = 1_000;
+
+/// Folders that every user may write to.
+pub(super) const SHARED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/run"];
+
+/// Returns what a user has directly in a folder.
+pub(super) fn owned_in(folder: &str, number: u32) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let is_owned = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.uid() == number);
+    paths.filter(is_owned).collect()
+}
+
 impl User {
     /// Returns a user that no other test has; the caller where that is not
     /// root.
@@ -27,11 +41,22 @@ impl User {
         if !geteuid().is_root() {
             return Self { id: None };
         }
-        let number = std::process::id()
-            .wrapping_mul(251)
-            .wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        // A run that was killed leaves files of its users.
+        let number = || {
+            let number = std::process::id()
+                .wrapping_mul(251)
+                .wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+            FIRST + number % COUNT
+        };
+        let mut numbers = std::iter::repeat_with(number).take(TRIES);
+        let has_files = |number| {
+            SHARED
+                .iter()
+                .any(|folder| !owned_in(folder, number).is_empty())
+        };
+        let free = numbers.find(|number| !has_files(*number));
         Self {
-            id: Some(FIRST + number % COUNT),
+            id: Some(free.expect("a number without files")),
         }
     }
 
