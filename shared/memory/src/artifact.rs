@@ -261,6 +261,17 @@ pub fn append_line(path: &Path, line: &str) -> Result<(), StoreError> {
         .map_err(StoreError::io("append to", path))
 }
 
+/// Opens a file to read it: a link is not followed, and nothing is waited for.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(no_follow() | no_wait());
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 fn no_wait() -> i32 {
     i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0)
 }

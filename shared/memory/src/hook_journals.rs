@@ -1,8 +1,8 @@
 //! The journals of agents' hooks, from all turns of a repository.
 
-use crate::StoreError;
+use crate::{StoreError, artifact};
 use flate2::read::GzDecoder;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub fn each_line(folder: &Path, mut take: impl FnMut(&[u8])) -> Result<u64, Stor
     let files = journals(folder)?;
     for path in &files {
         let read = |take: &mut dyn FnMut(&[u8])| -> io::Result<()> {
-            let decoder = GzDecoder::new(File::open(path)?).take(MOST);
+            let decoder = GzDecoder::new(artifact::open_regular(path)?).take(MOST);
             for line in BufReader::new(decoder).split(b'\n') {
                 take(&line?);
             }
@@ -55,6 +55,7 @@ mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use std::fs::File;
     use std::io::Write;
 
     #[test]
@@ -76,6 +77,11 @@ mod tests {
             encoder.finish().unwrap();
         }
         fs::write(folder.path().join("a.work.stdout"), "x").unwrap();
+        // What is not a file is neither waited for nor followed.
+        let link = folder.path().join(format!("c{ENDING}"));
+        std::os::unix::fs::symlink("a", &link).unwrap();
+        assert!(each_line(folder.path(), |_| {}).is_err());
+        fs::remove_file(link).unwrap();
         let expected = ["1", "2", "3"].map(str::to_owned);
         assert_eq!(read(folder.path()), (2, expected.to_vec()));
     }
