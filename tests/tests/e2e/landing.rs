@@ -455,6 +455,34 @@ fn a_killed_batch_lands_everything_once() {
 }
 
 #[test]
+fn a_lane_that_was_killed_on_its_way_to_the_target_is_not_taken_for_dirty() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    merging(&scratch, OWN, "true").end().exits(0);
+    let tip = scratch.git_command(["rev-parse", TARGET]).end().exits(0);
+    // As a death between the target's files and the lane's HEAD leaves it.
+    let lane = &scratch.lanes[0];
+    fs::create_dir_all(lane.join("src")).unwrap();
+    fs::write(lane.join("src/a.txt"), "x").unwrap();
+    let within = |arguments: &[&str]| {
+        let run = scratch.git_command(arguments.iter().copied());
+        run.within(lane).end().exits(0)
+    };
+    within(&["update-ref", "PREMATH_MOVING", tip.stdout.trim()]);
+    let mut rows = fs::read_to_string(scratch.issues_path()).unwrap();
+    rows.push_str(&format!("{}\n", issue("b")));
+    scratch.write_issues(rows.as_bytes());
+    merging(&scratch, OWN, "true").end().exits(0);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert_eq!(within(&["status", "--porcelain"]).stdout, "");
+    // What nobody recorded is a person's.
+    fs::write(lane.join("src-b.txt"), "x").unwrap();
+    let events = merging(&scratch, OWN, "true").end().exits(1).events();
+    let lost = events.iter().find(|event| event["event"] == "lane.given_up");
+    let lost = lost.expect("the lane is given up").to_string();
+    assert!(lost.contains("src-b.txt"), "{lost}");
+}
+
+#[test]
 fn a_single_worker_lands_too() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     scratch

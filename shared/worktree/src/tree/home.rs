@@ -3,6 +3,7 @@
 
 use super::{Base, Tree, TreeError};
 use git2::ErrorCode;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A reference of the worktree's own, which other worktrees do not see.
@@ -32,7 +33,7 @@ impl Tree {
     /// [`TreeError`].
     pub fn return_to_branch(&self) -> Result<bool, TreeError> {
         let failed = "go back to the worktree's branch";
-        let mut home = match self.repository.find_reference(HOME) {
+        let home = match self.repository.find_reference(HOME) {
             Ok(home) => home,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(false),
             Err(error) => return Err(self.failed(failed)(error)),
@@ -46,10 +47,22 @@ impl Tree {
                 commit: commit.to_string(),
                 branch: Some(branch),
             };
-            self.start_at(&base, "home", 0)?;
+            self.relocate(&base, "home")?;
         }
-        home.delete().map_err(self.failed(failed))?;
+        self.forget_reference(HOME)?;
         Ok(true)
+    }
+
+    /// Deletes a reference of the worktree's own. libgit2 looks for it in the
+    /// folder that all worktrees share, where it may be the main worktree's.
+    pub(super) fn forget_reference(&self, name: &str) -> Result<(), TreeError> {
+        let at = self.git_folder().join(name);
+        match std::fs::remove_file(&at) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(self.refused("delete", &at)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns what HEAD's commit has at a path, a file or a folder, by its

@@ -37,6 +37,7 @@ mod own_secrets;
 mod plain;
 pub(crate) mod private;
 mod project;
+mod relocation;
 mod reset;
 mod restore;
 mod salvage;

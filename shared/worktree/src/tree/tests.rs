@@ -79,6 +79,7 @@ mod hostile;
 mod movement;
 mod own_files;
 mod project;
+mod relocation;
 mod verified;
 
 #[test]

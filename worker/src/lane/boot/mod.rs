@@ -109,6 +109,9 @@ impl Lane {
     fn settle_leftovers(&mut self) -> Result<Option<String>, BootError> {
         self.remember_own_files()?;
         let mut salvage = self.take_up()?;
+        if self.tree.take_back_move()? {
+            tracing::info!("a move of the lane that was cut is taken back");
+        }
         let is_ours = is_provisioned(self.tree.git_folder());
         if is_ours {
             salvage = salvage.or(self.clear()?);
@@ -231,7 +234,7 @@ impl Lane {
             commit: self.batch.landing_start()?,
             branch: None,
         };
-        self.tree.start_at(&base, &self.worker_id, 0)?;
+        self.tree.relocate(&base, &self.worker_id)?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::hostile::Lane;
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-fn commit(lane: &Lane, files: &[(&str, Option<&str>)], parent: &str) -> String {
+pub(super) fn commit(lane: &Lane, files: &[(&str, Option<&str>)], parent: &str) -> String {
     let parent = lane.main.find_commit(Oid::from_str(parent).unwrap());
     let parent = parent.unwrap();
     let mut index = git2::Index::new().unwrap();
@@ -28,7 +28,7 @@ fn commit(lane: &Lane, files: &[(&str, Option<&str>)], parent: &str) -> String {
     made.unwrap().to_string()
 }
 
-fn at(commit: &str, branch: &str) -> Base {
+pub(super) fn at(commit: &str, branch: &str) -> Base {
     Base {
         commit: commit.to_owned(),
         branch: Some(format!("refs/heads/{branch}")),
