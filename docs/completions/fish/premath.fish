@@ -560,6 +560,8 @@ subagent\t''
 plan\t''
 mcp\t''
 other\t''"
+complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from explain" -l caller -d 'Say who makes the call [default: agent]' -r -f -a "agent\t''
+subagent\t''"
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from explain" -l name -d 'Set the agent\'s name of the tool; of an MCP tool, server/tool' -r
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from explain" -l path -d 'Add a file of the call, from the worktree\'s root, or absolute' -r
 complete -c premath -n "__fish_premath_using_subcommand policy; and __fish_seen_subcommand_from explain" -l host -d 'Add a host that the call reaches' -r

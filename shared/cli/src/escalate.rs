@@ -8,7 +8,7 @@ use crate::paths::{self, variable};
 use crate::retry::{FailureArgs, describe};
 use crate::terminal::plain;
 use clap::Args;
-use premath_evidence::{EscalationFacts, TurnPolicies, escalation_grant};
+use premath_evidence::{EscalationFacts, StepDemand, TurnPolicies, escalation_grant};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
@@ -185,6 +185,7 @@ impl EscalateArgs {
                     mutation: mode.policy_digest(),
                     profile: profile.clone(),
                     turn: None,
+                    demand: StepDemand::default(),
                 },
                 decision,
                 failure_classes: classes,

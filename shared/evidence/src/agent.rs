@@ -4,6 +4,7 @@
 use crate::adapter::AGENT_NORMALIZER;
 use crate::binding;
 use crate::context;
+use crate::demand;
 use crate::event::LineSource;
 use crate::fold::{CallRecord, FoldedStream};
 use crate::hook::HookJournal;
@@ -49,6 +50,7 @@ pub fn agent_turn(turn: &AgentTurn<'_>) -> JoinCheckInput {
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = shell::constraints(turn.policies, turn.calls);
     binding::bind(&mut input, turn, &rounds, &calls);
+    demand::bind(&mut input, turn.policies);
     input
 }
 
@@ -100,6 +102,11 @@ fn context_with(
         let (queue, view) = (round.stream.queue_reduction(), round.stream.state_view());
         context.queues.insert(format!("queue/{name}"), queue);
         context.views.insert(format!("state/{name}"), view);
+        if let Some(compaction) = round.stream.compaction_view() {
+            context
+                .views
+                .insert(format!("compaction/{name}"), compaction);
+        }
     }
     let hooks = || rounds.iter().filter_map(|round| round.hooks);
     if hooks().next().is_some() {

@@ -2,15 +2,18 @@
 //! turn did as facts that the gate holds against it (`tool-gate.md` 4, 5).
 
 use crate::adapter::hook::policy_name;
+use crate::demand::role_in;
 use crate::hook::HookJournal;
 use crate::policy::TurnPolicies;
 use crate::round::{AgentCallIn, AgentTurn, Within};
 use premath_kernel::json::canonical;
-use premath_kernel::policy::turn::{AgentCall, ToolClass, ToolVerdict, TurnPolicy, may_allow};
+use premath_kernel::policy::turn::{
+    AgentCall, Caller, ToolClass, ToolVerdict, TurnPolicy, may_allow,
+};
 use premath_kernel::turn::constraints::GuardrailConstraints;
 use premath_kernel::turn::evidence::{
-    BranchRow, GuardrailRow, ParallelPolicy, Policy, StopPolicy, ToolPolicy, ToolRule, Trace,
-    TransportPolicy,
+    BranchRow, Compaction, GuardrailRow, ParallelPolicy, Policy, StopPolicy, ToolPolicy, ToolRule,
+    Trace, TransportPolicy,
 };
 use premath_kernel::turn::word::{
     GuardrailStage, ObservabilityMode, ToolChoice, TransportEvent, TransportOrdering,
@@ -33,6 +36,7 @@ pub(crate) fn bind(
     let branches = branches(&input.evidence, rounds, calls);
     let spec = &mut input.evidence.call_spec;
     spec.execution_pattern = pattern(&branches, rounds, calls);
+    spec.orchestration_role = Some(role_in(&spec.execution_pattern));
     input.evidence.facts.branches = branches;
     add_trace(&mut input.evidence, rounds);
     if let Some(policy) = turn.policies.turn.as_deref() {
@@ -63,7 +67,10 @@ pub(crate) fn bind(
         let tools = tools.collect();
         input.evidence.call_spec.tool_policy = Some(Policy::Content(ToolPolicy { tools }));
         add_guardrails(input, policy, rounds, calls);
+        add_compaction(input, policy, rounds);
+        constrain_callers(input, policy, calls);
     }
+    add_catalog(&mut input.evidence, rounds);
     constrain_decomposition(input, turn.policies);
 }
 
@@ -185,6 +192,69 @@ fn add_guardrails(
     input.constraints.guardrail_constraints = Some(GuardrailConstraints {
         required_stages: BTreeSet::from([GuardrailStage::PreFlight]),
     });
+}
+
+/// Adds that the context was summarised, and under which rules. Where these do
+/// not allow it, the turn is bound to none.
+fn add_compaction(input: &mut JoinCheckInput, policy: &TurnPolicy, rounds: &[Within<'_>]) {
+    let rules = policy.compaction();
+    if rules.allowed {
+        input.evidence.call_spec.compaction_policy_digest = Some(rules.digest());
+    }
+    let mut views = rounds.iter().rev();
+    let last = views.find_map(|round| round.stream.compaction_view());
+    input.evidence.facts.compaction = last.map(|view| Compaction {
+        policy_digest: rules.digest(),
+        carried_forward_refs: BTreeSet::new(),
+        view_digest: canonical::digest(&view),
+    });
+}
+
+/// Adds the inventory of the agent's tools, where its stream lists them.
+fn add_catalog(evidence: &mut Evidence, rounds: &[Within<'_>]) {
+    let listed = rounds.iter().filter_map(|round| round.stream.tools());
+    let listed: Vec<&BTreeSet<String>> = listed.collect();
+    if listed.is_empty() {
+        return;
+    }
+    let all: BTreeSet<&String> = listed.into_iter().flatten().collect();
+    evidence.call_spec.tool_catalog_digest = Some(canonical::digest(&all));
+}
+
+/// Holds each tool of the turn to the callers that the policy may allow it to,
+/// where a rule depends on the caller.
+fn constrain_callers(input: &mut JoinCheckInput, policy: &TurnPolicy, calls: &[AgentCallIn<'_>]) {
+    if policy.tools().iter().all(|rule| rule.callers.is_empty()) {
+        return;
+    }
+    let mut allowed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for one in calls {
+        let (Some(request), Some(class)) = (&one.call.request, class_of(one)) else {
+            continue;
+        };
+        let speaker = request.speaker.caller.as_deref();
+        let Some(id) = one.round.parent(speaker) else {
+            continue;
+        };
+        let caller = match speaker {
+            Some(_) => Caller::Subagent,
+            None => Caller::Agent,
+        };
+        let callers = allowed.entry(request.tool.to_string()).or_default();
+        // Refused, it was never called.
+        let is_refused = one.round.hooks.is_some() && one.call.failure().is_some();
+        let call = AgentCall {
+            caller,
+            ..AgentCall::of(class, &policy_name(class, &request.tool))
+        };
+        if is_refused || may_allow(policy, &call) {
+            callers.insert(id);
+        }
+    }
+    let spec = &mut input.evidence.call_spec;
+    spec.allowed_callers_digest = Some(canonical::digest(&allowed));
+    let block = &mut input.constraints.tool_constraints;
+    block.get_or_insert_default().allowed_callers = Some(allowed);
 }
 
 /// Adds where the turn was traced: the witness of each round names the files of

@@ -159,6 +159,7 @@ fn refusal(classes: BTreeSet<FailureClass>) -> LeaseRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::StepDemand;
     use premath_kernel::policy::retry::{RetryPolicy, decide};
 
     fn right_of(class: &str, mutation: Option<&str>) -> Result<Option<EscalationRight>, String> {
@@ -181,6 +182,7 @@ mod tests {
                 mutation: mutation.map_or_else(|| mode.policy_digest(), str::to_owned),
                 profile: None,
                 turn: None,
+                demand: StepDemand::default(),
             },
             decision: &decision,
             failure_classes: &[class.to_owned()],

@@ -9,6 +9,7 @@ use crate::call::CallEnd;
 use crate::flaw::Flaw;
 use premath_kernel::json::canonical::Sum;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// One thing that a line of a stream says; names may be borrowed from it.
@@ -53,6 +54,8 @@ pub enum EventKind<'a> {
     Limit(Limit),
     /// A request to the provider will be made again.
     Retry(Retry),
+    /// The agent summarised its context.
+    Compacted(Compacted),
     /// The agent warns of something and continues.
     Notice(String),
     /// How many tasks of the agent run in the background: it is not done before
@@ -75,6 +78,17 @@ pub struct Begun {
     pub session_id: Option<String>,
     /// The model.
     pub model: Option<String>,
+    /// Every tool that the agent has, where it lists them.
+    pub tools: Option<BTreeSet<String>>,
+}
+
+/// A summary that an agent made of its context, to work on with it alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    /// What made it do so, in the agent's own word.
+    pub trigger: String,
+    /// How many tokens the context had before, where that is reported.
+    pub tokens_before: Option<u64>,
 }
 
 /// Who speaks: the agent itself or one that it called, and in which round.

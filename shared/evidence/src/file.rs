@@ -4,6 +4,7 @@
 use crate::binding;
 use crate::call::ShellCall;
 use crate::context;
+use crate::demand;
 use crate::policy::{Seen, TurnHead, TurnPolicies};
 use crate::shell;
 use premath_kernel::authority::StepIdentity;
@@ -159,6 +160,7 @@ pub fn file_turn(turn: &FileTurn<'_>) -> JoinCheckInput {
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = shell::constraints(turn.policies, turn.calls);
     binding::constrain_decomposition(&mut input, turn.policies);
+    demand::bind(&mut input, turn.policies);
     input
 }
 

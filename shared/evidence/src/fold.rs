@@ -15,7 +15,7 @@ pub use usage::RunSpending;
 use crate::adapter::Agent;
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, LineSource, Speaker,
+    Begun, CallRequest, CallResult, Compacted, EventKind, Limit, LimitStatus, LineSource, Speaker,
     StreamEvent, Terminal,
 };
 use crate::flaw::{Flaw, MAX_CALL_BYTES, StreamFault};
@@ -70,6 +70,9 @@ pub struct FoldedStream {
     messages: u64,
     notices: u64,
     retries: u64,
+    /// How often the context was summarised, and the last time.
+    compactions: u64,
+    compacted: Option<(LineSource, Compacted)>,
     /// What the agent reported about the provider that it asks again, where it
     /// got no answer since.
     waits: Option<String>,
@@ -96,6 +99,8 @@ impl StreamFold {
                 messages: 0,
                 notices: 0,
                 retries: 0,
+                compactions: 0,
+                compacted: None,
                 waits: None,
                 last_notice: None,
                 unknown: BTreeMap::new(),
@@ -140,6 +145,11 @@ impl StreamFold {
             EventKind::Result(result) => {
                 self.active(source);
                 self.result(source, result);
+            }
+            EventKind::Compacted(compacted) => {
+                self.active(source);
+                self.stream.compactions += 1;
+                self.stream.compacted = Some((source, compacted));
             }
             EventKind::Message(speaker) => {
                 self.stream.messages += 1;
@@ -437,6 +447,23 @@ impl FoldedStream {
     /// Returns how many faults there were.
     pub const fn fault_count(&self) -> u64 {
         self.fault_count
+    }
+
+    /// Returns every tool that the agent has, where it lists them.
+    pub fn tools(&self) -> Option<&BTreeSet<String>> {
+        self.begun.as_ref()?.tools.as_ref()
+    }
+
+    /// Returns the state that the last summary of the context left; none where
+    /// there was none.
+    pub(crate) fn compaction_view(&self) -> Option<Value> {
+        let (source, last) = self.compacted.as_ref()?;
+        Some(json!({
+            "compactions": self.compactions,
+            "source": source.reference(),
+            "tokensBefore": last.tokens_before,
+            "trigger": last.trigger,
+        }))
     }
 
     /// Returns how often the model spoke.

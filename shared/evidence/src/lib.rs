@@ -24,6 +24,7 @@ mod call;
 #[path = "../tests/case/mod.rs"]
 mod case;
 mod context;
+mod demand;
 mod ending;
 mod escalation;
 mod event;
@@ -53,7 +54,7 @@ pub use file::{FILE_NORMALIZER, FileTurn, claims_of, file_context, file_turn, un
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
 pub use hook::{HookFault, HookJournal, HookRow, reconcile, recorded_call};
-pub use policy::TurnPolicies;
+pub use policy::{StepDemand, TurnPolicies};
 pub use reader::{StreamLog, StreamReader};
 pub use round::{AgentRound, AgentTurn};
 pub use shell::{SHELL_NORMALIZER, ShellTurn, shell_context, shell_turn};

@@ -5,14 +5,14 @@ use premath_kernel::json::canonical;
 use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::turn_context::TurnContext;
 use premath_kernel::turn::mutation::{session_ref, trajectory_ref};
-use premath_kernel::turn::word::ToolChoice;
+use premath_kernel::turn::word::{RiskTier, ToolChoice};
 use premath_kernel::turn::{
     ActionMode, CallSpecRow, Evidence, ExecutionPattern, GovernanceProfile, ProtocolState,
     QueueRow, RenderRow, StateViewRow,
 };
 use serde_json::json;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The digests that are in a turn's call spec, each over the text of the rule
@@ -25,6 +25,19 @@ pub struct TurnPolicies {
     pub profile: Option<GovernanceProfile>,
     /// The turn policy, where an agent may work.
     pub turn: Option<Arc<TurnPolicy>>,
+    /// What the turn policy demands of this step.
+    pub demand: StepDemand,
+}
+
+/// What a step is, as far as the turn policy demands something of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepDemand {
+    /// The risk tier of its issue, where the policy has tiers.
+    pub tier: Option<RiskTier>,
+    /// The control profiles that its work meets, by tier.
+    pub profiles: BTreeMap<RiskTier, String>,
+    /// The files that it changed, from the worktree's root.
+    pub changed: BTreeSet<String>,
 }
 
 impl TurnPolicies {
@@ -163,6 +176,7 @@ mod tests {
                 mutation: "pol1_m".to_owned(),
                 profile: Some(profile),
                 turn: None,
+                demand: StepDemand::default(),
             };
             policies.governance()
         };
@@ -171,6 +185,7 @@ mod tests {
             mutation: "pol1_m".to_owned(),
             profile: None,
             turn: None,
+            demand: StepDemand::default(),
         };
         assert_eq!(none.governance(), bound(None));
         assert!(none.governance().starts_with("sha256:"));

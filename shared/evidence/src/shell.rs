@@ -4,6 +4,7 @@
 use crate::boundary;
 use crate::call::{CallEnd, SHELL_TOOL, ShellCall};
 use crate::context;
+use crate::demand;
 use crate::policy::{Seen, TurnHead, TurnPolicies};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::json::canonical;
@@ -45,6 +46,7 @@ pub fn shell_turn(turn: &ShellTurn<'_>) -> JoinCheckInput {
     add(&mut evidence, &rows);
     let mut input = JoinCheckInput::new(evidence);
     input.constraints = constraints(turn.policies, turn.calls);
+    demand::bind(&mut input, turn.policies);
     input
 }
 

@@ -7,11 +7,12 @@ mod case;
 
 use case::{mode, own, step, verdict};
 use premath_evidence::{
-    Agent, AgentRound, AgentStream, AgentTurn, FoldedStream, HookJournal, TurnPolicies,
+    Agent, AgentRound, AgentStream, AgentTurn, FoldedStream, HookJournal, ShellCall, TurnPolicies,
     agent_context, agent_turn,
 };
 use premath_kernel::failure::FailureClass;
-use premath_kernel::policy::turn::TurnPolicy;
+use premath_kernel::policy::turn::{TurnPolicy, WorkSetup};
+use premath_kernel::turn::word::RiskTier;
 use premath_kernel::turn::{ExecutionPattern, JoinCheckInput};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -223,3 +224,147 @@ fn every_context_row_has_its_content_and_a_denial_is_what_the_model_received() {
         assert_eq!(reminders, usize::from(has_ids), "{}", agent.as_str());
     }
 }
+
+/// Denies sub-agents the shell.
+fn no_shell_of_subagents(document: &mut Value) {
+    let rule = json!({"ruleId": "no_sub_shell", "tool": "shell", "callers": ["subagent"],
+        "decision": "deny", "reason": "leave commands to the agent"});
+    document["tools"].as_array_mut().unwrap().insert(0, rule);
+}
+
+#[test]
+fn a_rule_about_callers_binds_who_may_call_a_tool() {
+    // Only Claude Code reports what its sub-agents do.
+    let run = Run::of(Agent::Claude, false, no_shell_of_subagents);
+    let class = FailureClass::ToolCallerNotAllowed;
+    assert!(run.classes().contains(&class), "{:?}", run.classes());
+    let input = run.input();
+    assert!(input.evidence.call_spec.allowed_callers_digest.is_some());
+    // Its hooks deny the same calls before they run.
+    let hooked = Run::of(Agent::Claude, true, no_shell_of_subagents);
+    let verdicts = canonical(&hooked.with(agent_context).queues["queue/denials"]);
+    assert_eq!(verdicts[0]["ruleId"], "no_sub_shell", "{verdicts}");
+    let allowed = Run::of(Agent::Claude, false, |document| {
+        no_shell_of_subagents(document);
+        document["tools"][0]["callers"] = json!(["agent", "subagent"]);
+        document["tools"][0]["arguments"] = json!(["*nothing runs this*"]);
+    });
+    assert!(!allowed.classes().contains(&class));
+}
+
+#[test]
+fn a_deferred_tool_is_called_only_after_its_search() {
+    let deferred = |tools: Value| {
+        Run::of(Agent::Claude, false, move |document| {
+            document["setup"] = json!({"deferredTools": tools.clone()});
+        })
+    };
+    assert_eq!(deferred(json!(["NotebookEdit"])).classes(), BTreeSet::new());
+    let classes = deferred(json!(["Bash"])).classes();
+    assert!(classes.contains(&FailureClass::ToolDiscoveryUnresolved));
+}
+
+#[test]
+fn a_result_that_is_larger_than_the_policy_says_refuses_the_turn() {
+    for agent in Agent::ALL.iter().copied() {
+        let run = Run::of(agent, false, |document| {
+            document["output"] = json!({"maxResultBytes": 1, "marker": "cut"});
+        });
+        let class = FailureClass::ToolResponseTruncationPolicyViolation;
+        assert!(run.classes().contains(&class), "{}", agent.as_str());
+    }
+}
+
+#[test]
+fn every_field_of_a_call_spec_has_a_source() {
+    let run = Run::of(Agent::Claude, true, |document| {
+        no_denyme(document);
+        no_shell_of_subagents(document);
+        document["tools"][0]["arguments"] = json!(["*nothing runs this*"]);
+        document["stop"]["handledStopReasons"] = json!(["end_turn"]);
+        document["roles"] = json!({"orchestrator": {
+            "writable": ["src/"], "handoff": {"targets": ["reviewer"]}}});
+        document["setup"] = json!({"deferredTools": ["NotebookEdit"],
+            "toolExamples": {"Bash": ["ls"]}, "preContextFilter": "allowed",
+            "evalProfileRef": "profile://a", "evalGatePolicyDigest": "sha256:a",
+            "redTeamPolicyDigest": "sha256:b"});
+        document["output"] = json!({"maxResultBytes": 1_000_000, "marker": "cut"});
+        document["risk"] = json!({"otherwise": "low", "controls": {"low": {}}});
+    });
+    let mut policies = run.policies.clone();
+    let risk = policies
+        .turn
+        .as_ref()
+        .and_then(|policy| policy.risk().cloned());
+    let setup = WorkSetup {
+        adapter: "claude",
+        confinement: "none",
+        hooks: true,
+    };
+    policies.demand.tier = Some(RiskTier::Low);
+    policies.demand.profiles = risk.unwrap().profiles(&setup);
+    let run = Run { policies, ..run };
+    assert_eq!(run.classes(), BTreeSet::new());
+    let spec = canonical(&run.with(confined).evidence.call_spec);
+    let bound: BTreeSet<&str> = spec
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let fields: BTreeSet<&str> = FIELDS.iter().copied().collect();
+    let unbound: Vec<_> = fields.difference(&bound).collect();
+    assert_eq!(unbound, [&""; 0]);
+}
+
+/// Makes the turn of commands that were confined.
+fn confined(turn: &AgentTurn<'_>) -> JoinCheckInput {
+    let calls = turn.calls.iter().map(|call| ShellCall {
+        sandbox_ref: Some("sandbox1_a".to_owned()),
+        ..call.clone()
+    });
+    let calls: Vec<ShellCall> = calls.collect();
+    agent_turn(&AgentTurn {
+        calls: &calls,
+        ..turn.clone()
+    })
+}
+
+/// The fields of `TOOL-CALLING-HARNESS-TYPESTATE 4.1`.
+const FIELDS: [&str; 35] = [
+    "callId",
+    "modelRef",
+    "actionMode",
+    "executionPattern",
+    "toolChoice",
+    "toolPolicy",
+    "toolCatalogDigest",
+    "deferPolicyDigest",
+    "toolExampleDigest",
+    "allowedCallersDigest",
+    "preContextFilterPolicy",
+    "evalProfileRef",
+    "parallelPolicy",
+    "toolTransportPolicy",
+    "toolResponseTruncationPolicy",
+    "toolRenderProtocolDigest",
+    "executionBoundaryPolicy",
+    "runtimeSandboxRef",
+    "compactionPolicyDigest",
+    "reminderQueuePolicyDigest",
+    "stateViewPolicyDigest",
+    "decompositionPolicyDigest",
+    "governancePolicyDigest",
+    "guardrailStagePolicyDigest",
+    "evalGatePolicyDigest",
+    "redTeamPolicyDigest",
+    "observabilityMode",
+    "riskTier",
+    "orchestrationRole",
+    "contextScopeDigest",
+    "handoffContractDigest",
+    "mutationPolicyDigest",
+    "normalizerId",
+    "stopPolicy",
+    "protocolStatePolicy",
+];

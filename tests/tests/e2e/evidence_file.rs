@@ -1,7 +1,7 @@
 //! Evidence that a work command wrote itself: judged as it is reported, by the
 //! operator's policy alone.
 
-use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
+use crate::turn_demands::govern;
 use premath_tests::{Ended, Scratch, issue};
 use serde_json::{Value, json};
 use std::fs;
@@ -224,13 +224,7 @@ fn a_pattern_that_splits_the_turn_up_is_held_to_the_operators_limits() {
     assert_eq!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
 
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let mut policy: Value = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
-    policy["calls"]["maxOpen"] = json!(1);
-    let digest = TurnPolicy::digest(policy.to_string().as_bytes()).unwrap();
-    policy["policyDigest"] = digest.into();
-    let file = scratch.root.join(POLICY_PLACE);
-    fs::create_dir_all(file.parent().unwrap()).unwrap();
-    fs::write(file, policy.to_string()).unwrap();
+    govern(&scratch, |policy| policy["calls"]["maxOpen"] = json!(1));
     let (scratch, ended) = batch_in(scratch, parallel);
     assert_ne!(scratch.issue("a")["status"], "closed", "{}", ended.stderr);
     let classes = &scratch.steps_of("a")[0]["failureClasses"];
@@ -269,4 +263,49 @@ fn a_file_that_cannot_be_kept_is_refused_by_name() {
     let (_, ended) = refused(sandbox, "tool.schema_invalid");
     let said = "the harness sets callSpec.runtimeSandboxRef itself";
     assert!(ended.stdout.contains(said), "{}", ended.stdout);
+}
+
+#[test]
+fn a_handoff_is_held_to_the_contract_of_its_role() {
+    for (target, back, class) in [
+        ("reviewer", true, None),
+        ("mallory", true, Some("handoff.target_not_allowed")),
+        ("reviewer", false, Some("handoff.return_path_missing")),
+    ] {
+        let scratch = Scratch::with_issues(1, &[issue("a")]);
+        govern(&scratch, |policy| {
+            policy["roles"] = json!({"specialist": {"writable": ["src/"],
+                "handoff": {"targets": ["reviewer"], "requireReturnPath": true}}});
+        });
+        let (scratch, ended) = batch_in(scratch, |file| {
+            let mut packet = json!({"target": target, "requiredArtifactRefs": []});
+            if back {
+                packet["returnPathRef"] = json!("issue://a");
+            }
+            file["evidence"]["handoff"] = packet;
+        });
+        let status = &scratch.issue("a")["status"];
+        assert_eq!(*status == "closed", class.is_none(), "{}", ended.stderr);
+        let classes = &scratch.steps_of("a")[0]["failureClasses"];
+        if let Some(class) = class {
+            let classes = classes.as_array().unwrap();
+            assert!(classes.contains(&json!(class)), "{classes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_filtered_result_is_refused_where_the_policy_forbids_filters() {
+    for (filter, closes) in [("allowed", true), ("forbidden", false)] {
+        let scratch = Scratch::with_issues(1, &[issue("a")]);
+        govern(&scratch, |policy| {
+            policy["setup"] = json!({"preContextFilter": filter});
+        });
+        let (scratch, ended) = batch_in(scratch, |file| {
+            let usage = json!({"filtered": 10, "unfiltered": 100});
+            file["evidence"]["toolResults"][0]["facts"] = json!({"tokenUsage": usage});
+        });
+        let status = &scratch.issue("a")["status"];
+        assert_eq!(*status == "closed", closes, "{}", ended.stderr);
+    }
 }

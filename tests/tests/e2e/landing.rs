@@ -474,10 +474,12 @@ fn a_lane_that_was_killed_on_its_way_to_the_target_is_not_taken_for_dirty() {
     merging(&scratch, OWN, "true").end().exits(0);
     assert_eq!(scratch.issue("b")["status"], "closed");
     assert_eq!(within(&["status", "--porcelain"]).stdout, "");
-    // What nobody recorded is a person's.
+    // A change without a record is a person's.
     fs::write(lane.join("src-b.txt"), "x").unwrap();
     let events = merging(&scratch, OWN, "true").end().exits(1).events();
-    let lost = events.iter().find(|event| event["event"] == "lane.given_up");
+    let lost = events
+        .iter()
+        .find(|event| event["event"] == "lane.given_up");
     let lost = lost.expect("the lane is given up").to_string();
     assert!(lost.contains("src-b.txt"), "{lost}");
 }

@@ -59,6 +59,7 @@ mod submodules;
 mod together;
 mod tracker;
 mod trust;
+mod turn_demands;
 mod upkeep;
 mod warm;
 mod worlds;

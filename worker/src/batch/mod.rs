@@ -40,7 +40,7 @@ use landing_queue::SharedQueue;
 pub(crate) use landing_queue::{
     Assumption, LandingPlace, LandingReservation, PlaceStart, PlaceStep,
 };
-use premath_evidence::TurnPolicies;
+use premath_evidence::{StepDemand, TurnPolicies};
 use premath_kernel::authority::LeaseAuthority;
 use premath_kernel::issue::Status;
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
@@ -271,6 +271,7 @@ impl Batch {
             mutation: self.settings.mode.policy_digest(),
             profile: self.settings.governance.clone(),
             turn: Some(self.settings.turn.clone()),
+            demand: StepDemand::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Gate, GateError};
 use crate::stderr::say;
-use premath_evidence::{EscalationFacts, TurnPolicies, escalation_grant};
+use premath_evidence::{EscalationFacts, StepDemand, TurnPolicies, escalation_grant};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
@@ -135,6 +135,7 @@ impl Gate {
             mutation: mode.policy_digest(),
             profile: self.settings.governance.clone(),
             turn: None,
+            demand: StepDemand::default(),
         }
     }
 

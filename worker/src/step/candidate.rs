@@ -19,9 +19,12 @@ impl Lane {
         self.import(base, tree, changed)?;
         step.attempt.batch.reached(Boundary::TreeImported);
         step.work.changed_paths.clear();
+        step.attempt.log.demand.changed.clear();
         if changed {
             self.refuse_hidden(base, tree)?;
             step.work.changed_paths = self.tree.changed_since(&base.commit, &tree.tree)?;
+            let changed = step.work.changed_paths.iter().cloned();
+            step.attempt.log.demand.changed = changed.collect();
             let own = step.attempt.batch.own_check(&step.attempt.claim().issue_id);
             if let Err(failure) = self
                 .refuse_protected(&mut step.work, base, own)

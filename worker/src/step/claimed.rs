@@ -75,6 +75,7 @@ impl Lane {
         batch.reached(Boundary::FilesWritten);
         // Pre-mutation check: the lease is in force before any work is done.
         attempt.fence()?;
+        self.weigh_risk(attempt, &brief.work)?;
         let watch = Some(&mut attempt.watch);
         if let Some(ran) = self.set_up(Phase::Setup, &brief.owner(), watch)? {
             let after = ran.after.clone();

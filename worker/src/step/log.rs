@@ -7,7 +7,7 @@ use super::verifications::Verifications;
 use crate::lane::Lane;
 use crate::lane::command::{Phase, Ran};
 use crate::witness;
-use premath_evidence::{CallEnd, HookJournal, ShellCall};
+use premath_evidence::{CallEnd, HookJournal, ShellCall, StepDemand};
 use premath_kernel::authority::StepIdentity;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
@@ -36,6 +36,8 @@ pub(super) struct StepLog {
     pub(super) account: WorkAccount,
     /// The reference of the turn's witness, for an escalation to rest on.
     pub(super) turn_witness: Option<String>,
+    /// What the turn policy demands of it.
+    pub(super) demand: StepDemand,
     /// The other world that the step works in.
     pub(super) remote: Option<RemoteStep>,
 }
@@ -62,6 +64,7 @@ impl StepLog {
             verified: Verifications::none(),
             account: WorkAccount::of(provider),
             turn_witness: None,
+            demand: StepDemand::default(),
             remote: None,
         }
     }

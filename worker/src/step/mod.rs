@@ -37,6 +37,7 @@ mod queued;
 mod remote;
 mod repair;
 mod report;
+mod risk;
 mod shared;
 mod step_failure;
 mod stopped;

@@ -10,8 +10,8 @@ use super::work::WorkDone;
 use crate::lane::Lane;
 use crate::witness;
 use premath_evidence::{
-    AgentTurn, FileTurn, ShellTurn, agent_context, agent_turn, claims_of, file_context, file_turn,
-    shell_context, shell_turn,
+    AgentTurn, FileTurn, ShellTurn, TurnPolicies, agent_context, agent_turn, claims_of,
+    file_context, file_turn, shell_context, shell_turn,
 };
 use premath_kernel::failure::{FailureClass, causes_first};
 use premath_kernel::issue::Status;
@@ -32,7 +32,11 @@ impl Lane {
     /// Makes the evidence of what the step's commands did so far, and what its
     /// context rows are digests of.
     pub(super) fn turn(&self, log: &StepLog) -> (JoinCheckInput, TurnContext) {
-        let (step, policies) = (&log.identity, &self.batch.policies());
+        let step = &log.identity;
+        let policies = &TurnPolicies {
+            demand: log.demand.clone(),
+            ..self.batch.policies()
+        };
         let calls = &log.calls;
         match &log.account.reported {
             None => {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// A valid policy of either kind.
 #[derive(Debug)]
 pub(super) enum Policy {
-    Turn(TurnPolicy),
+    Turn(Box<TurnPolicy>),
     Retry(RetryPolicy),
 }
 
@@ -47,7 +47,7 @@ impl Policy {
         let path = path.to_path_buf();
         match kind {
             PolicyKind::Turn => TurnPolicy::parse(bytes)
-                .map(Self::Turn)
+                .map(|policy| Self::Turn(Box::new(policy)))
                 .map_err(|source| CliError::TurnPolicy { path, source }),
             PolicyKind::Retry => RetryPolicy::parse(bytes)
                 .map(Self::Retry)

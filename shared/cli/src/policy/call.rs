@@ -5,7 +5,7 @@ use crate::error::CliError;
 use clap::{Args, ValueEnum};
 use premath_kernel::policy::turn::command::{ShellCommand, commands_of};
 use premath_kernel::policy::turn::{
-    AgentCall, CallCounts, CallPath, ToolClass, ToolVerdict, decide,
+    AgentCall, CallCounts, CallPath, Caller, ToolClass, ToolVerdict, decide,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +19,9 @@ pub(super) struct CallArgs {
     /// Decide about a call of a tool of this class [default: shell, if there is a command]
     #[arg(long, value_enum, value_name = "CLASS")]
     tool: Option<ToolArg>,
+    /// Say who makes the call [default: agent]
+    #[arg(long, value_enum, value_name = "CALLER")]
+    caller: Option<CallerArg>,
     /// Set the agent's name of the tool; of an MCP tool, server/tool
     #[arg(long)]
     name: Option<String>,
@@ -48,6 +51,21 @@ impl ValueEnum for ToolArg {
             }
             all
         };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.0.as_str()))
+    }
+}
+
+/// A caller, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CallerArg(Caller);
+
+impl ValueEnum for CallerArg {
+    fn value_variants<'a>() -> &'a [Self] {
+        const ALL: [CallerArg; 2] = [CallerArg(Caller::ALL[0]), CallerArg(Caller::ALL[1])];
         &ALL
     }
 
@@ -93,7 +111,7 @@ impl CallArgs {
     pub(super) fn is_given(&self) -> bool {
         let has_parts =
             !(self.paths.is_empty() && self.hosts.is_empty() && self.command.is_empty());
-        self.tool.is_some() || self.name.is_some() || has_parts
+        self.tool.is_some() || self.caller.is_some() || self.name.is_some() || has_parts
     }
 
     /// Returns the decision about the call, as the first of a turn.
@@ -149,6 +167,9 @@ impl CallArgs {
         let path = |path: &String| CallPath::of(path, WORKTREE, WORKTREE);
         Ok(AgentCall {
             class,
+            caller: self
+                .caller
+                .map_or(Caller::Agent, |CallerArg(caller)| caller),
             tool: self
                 .name
                 .clone()

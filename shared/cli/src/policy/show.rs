@@ -64,10 +64,9 @@ fn turn(policy: &TurnPolicy) -> String {
     });
     let rules: Vec<_> = rules.collect();
     format!(
-        "{}\n{}{}",
+        "{}\n{}",
         table(["", "RULE", "DECISION", "TOOL", "IF"], &rules),
-        words::limits(policy),
-        words::repair(policy)
+        words::turn_rules(policy)
     )
 }
 

@@ -2,7 +2,9 @@
 
 use crate::terminal::{plain, wrapped};
 use premath_kernel::policy::retry::{RetryPolicy, RuleTerms};
-use premath_kernel::policy::turn::{RuleDecision, ToolClass, ToolRule, TurnPolicy};
+use premath_kernel::policy::turn::{
+    Caller, RiskRules, RoleRule, RoleRules, RuleDecision, ToolClass, ToolRule, TurnPolicy,
+};
 use std::fmt::Write;
 
 /// Returns what a rule about tools asks for beside the tool, in short.
@@ -15,9 +17,13 @@ pub(super) fn conditions(rule: &ToolRule) -> String {
         ("host ", &rule.hosts),
     ];
     let name = rule.name.iter().map(|name| format!("named {name}"));
+    let callers = callers(rule).map(|callers| format!("by {callers}"));
     let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
     let lists = lists.map(|(word, list)| format!("{word}{}", list.join(", ")));
-    name.chain(lists).collect::<Vec<_>>().join(": ")
+    name.chain(callers)
+        .chain(lists)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// Returns the whole turn policy, a paragraph for each rule.
@@ -35,12 +41,22 @@ pub(super) fn turn(policy: &TurnPolicy) -> String {
             text.push_str(&wrapped(&reason, 4));
         }
     }
-    let _ = write!(text, "\n{}{}", limits(policy), repair(policy));
+    let _ = write!(text, "\n{}", turn_rules(policy));
     text.push_str(
         "\nRules about commands are guidance: a shell can be talked around them. The sandbox is\n\
          the boundary (`premath sandbox explain`).\n",
     );
     text
+}
+
+/// Returns who a rule is about, where it is not about everybody.
+fn callers(rule: &ToolRule) -> Option<String> {
+    let names = rule.callers.iter().map(|caller| match caller {
+        Caller::Agent => "the agent itself",
+        Caller::Subagent => "sub-agents",
+    });
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(" or "))
 }
 
 fn sentence(rule: &ToolRule) -> String {
@@ -51,6 +67,9 @@ fn sentence(rule: &ToolRule) -> String {
     let mut text = format!("{verb} {}", what(rule.tool));
     if let Some(name) = &rule.name {
         let _ = write!(text, " named {name}");
+    }
+    if let Some(callers) = callers(rule) {
+        let _ = write!(text, " by {callers}");
     }
     let mut clauses = Vec::new();
     if !rule.programs.is_empty() {
@@ -120,8 +139,100 @@ const fn what(tool: Option<ToolClass>) -> &'static str {
     }
 }
 
+/// Returns what a turn is held to beside the rules about its calls.
+pub(super) fn turn_rules(policy: &TurnPolicy) -> String {
+    let mut text = limits(policy) + &repair(policy);
+    if let Some(reasons) = &policy.stop().handled_stop_reasons {
+        let words: Vec<&str> = reasons.iter().map(|reason| reason.as_str()).collect();
+        let _ = writeln!(text, "stop    closes after {}", listed(&words));
+    }
+    if let Some(output) = policy.output() {
+        let most = output.max_result_bytes;
+        let _ = writeln!(text, "output  a result has at most {most} bytes");
+    }
+    if !policy.compaction().allowed {
+        text.push_str("context may not be summarised by the agent\n");
+    }
+    if let Some(risk) = policy.risk() {
+        text.push_str(&tiers(risk));
+    }
+    if let Some(roles) = policy.roles() {
+        text.push_str(&scopes(roles));
+    }
+    if let Some(setup) = policy.setup() {
+        let stated = serde_json::to_value(setup);
+        let names = stated.ok().and_then(|stated| {
+            let names: Vec<&str> = stated.as_object()?.keys().map(String::as_str).collect();
+            Some(listed(&names))
+        });
+        let _ = writeln!(text, "setup   binds {}", names.unwrap_or_default());
+    }
+    text
+}
+
+fn tiers(risk: &RiskRules) -> String {
+    let mut text = String::new();
+    for rule in &risk.rules {
+        let of = |name: &str, words: &[String]| match words {
+            [] => String::new(),
+            words => format!(" {name} {}", plain(&words.join(" or "))),
+        };
+        let of = of("label", &rule.labels) + &of("type", &rule.issue_types);
+        let of = if of.is_empty() { " any issue" } else { &*of };
+        let _ = writeln!(text, "risk    {} is{of}", rule.tier.as_str());
+    }
+    let _ = writeln!(
+        text,
+        "risk    {} is any other issue",
+        risk.otherwise.as_str()
+    );
+    for (tier, controls) in &risk.controls {
+        let mut needs = Vec::new();
+        if !controls.adapters.is_empty() {
+            needs.push(format!("the adapter {}", controls.adapters.join(" or ")));
+        }
+        if !controls.confinement.is_empty() {
+            needs.push(format!("confinement {}", controls.confinement.join(" or ")));
+        }
+        if controls.hooks {
+            needs.push("hooks".to_owned());
+        }
+        let needs = match needs.is_empty() {
+            true => "nothing".to_owned(),
+            false => plain(&needs.join(", ")).into_owned(),
+        };
+        let _ = writeln!(text, "risk    {} needs {needs}", tier.as_str());
+    }
+    text
+}
+
+fn scopes(roles: &RoleRules) -> String {
+    let mut text = String::new();
+    let mut add = |name: &str, rule: &Option<RoleRule>| {
+        let Some(rule) = rule else { return };
+        let places: Vec<&str> = rule.writable.iter().map(String::as_str).collect();
+        let _ = write!(text, "role    {name} may change {}", listed(&places));
+        let targets = rule.handoff.iter().flat_map(|rule| &rule.targets);
+        let targets: Vec<&str> = targets.map(String::as_str).collect();
+        let _ = match targets.is_empty() {
+            true => writeln!(text, ", and hands over to no one"),
+            false => writeln!(text, ", and may hand over to {}", listed(&targets)),
+        };
+    };
+    add("orchestrator", &roles.orchestrator);
+    add("specialist", &roles.specialist);
+    text
+}
+
+fn listed(words: &[&str]) -> String {
+    match words {
+        [] => "nothing".to_owned(),
+        words => plain(&words.join(", ")).into_owned(),
+    }
+}
+
 /// Returns the limits of a turn.
-pub(super) fn limits(policy: &TurnPolicy) -> String {
+fn limits(policy: &TurnPolicy) -> String {
     let calls = policy.calls();
     let subagents = match calls.subagents {
         true => format!(
@@ -137,7 +248,7 @@ pub(super) fn limits(policy: &TurnPolicy) -> String {
 }
 
 /// Returns how often a failed verification is shown to the agent.
-pub(super) fn repair(policy: &TurnPolicy) -> String {
+fn repair(policy: &TurnPolicy) -> String {
     match policy.stop().repair_rounds {
         0 => "repair  none: a failed verification ends the attempt\n".to_owned(),
         1 => "repair  1 round in the same session\n".to_owned(),

@@ -10,12 +10,13 @@ use super::hook::claude::command_key;
 use super::{AgentFiles, AgentSpec, LineReader, Out, unknown};
 use crate::call::CallEnd;
 use crate::event::{
-    Begun, CallRequest, CallResult, EventKind, Limit, LimitStatus, ReportedUsage, Retry, Speaker,
-    Terminal, Tokens, UsageBasis,
+    Begun, CallRequest, CallResult, Compacted, EventKind, Limit, LimitStatus, ReportedUsage, Retry,
+    Speaker, Terminal, Tokens, UsageBasis,
 };
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape, cut, digest_of, length};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Claude Code.
@@ -64,9 +65,8 @@ impl LineReader for Claude {
 }
 
 /// Subtypes of `system` that tell of no call, though some bear ids.
-const NOTICES: [&str; 25] = [
+const NOTICES: [&str; 24] = [
     "api_error",
-    "compact_boundary",
     "files_persisted",
     "hook_progress",
     "hook_response",
@@ -122,6 +122,7 @@ fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         "init" => out(EventKind::Begun(Begun {
             session_id: line.optional_name("session_id")?.map(Cow::into_owned),
             model: line.optional_name("model")?.map(Cow::into_owned),
+            tools: tools(line)?,
         })),
         "api_retry" => out(EventKind::Retry(Retry {
             attempt: line.count("attempt")?,
@@ -129,6 +130,17 @@ fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
             status: line.count("error_status")?,
             said: String::new(),
         })),
+        "compact_boundary" => {
+            let about = line.object("compact_metadata")?;
+            let about = about.as_deref();
+            let trigger = about.map(|about| about.optional_name("trigger"));
+            let trigger = trigger.transpose()?.flatten();
+            let tokens = about.map(|about| about.count("pre_tokens"));
+            out(EventKind::Compacted(Compacted {
+                trigger: trigger.map_or_else(|| "unknown".to_owned(), Cow::into_owned),
+                tokens_before: tokens.transpose()?.flatten(),
+            }));
+        }
         "background_tasks_changed" => {
             let tasks = line.get("tasks")?.and_then(length);
             let tasks = tasks.ok_or(Flaw::field("tasks", "a list"))?;
@@ -149,6 +161,15 @@ fn system(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {
         },
     }
     Ok(())
+}
+
+/// Returns the tools that the agent lists.
+fn tools(line: &Object<'_>) -> Result<Option<BTreeSet<String>>, Flaw> {
+    let Some(listed) = line.get("tools")? else {
+        return Ok(None);
+    };
+    let names = serde_json::from_str(listed.get());
+    names.map_err(|_| Flaw::field("tools", "a list of names"))
 }
 
 fn assistant(line: &Object<'_>, out: Out<'_>) -> Result<(), Flaw> {

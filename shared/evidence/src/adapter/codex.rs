@@ -76,6 +76,7 @@ impl LineReader for Codex {
             "thread.started" => out(EventKind::Begun(Begun {
                 session_id: Some(line.name("thread_id")?.into_owned()),
                 model: None,
+                tools: None,
             })),
             "turn.started" => self.turn_open = true,
             "item.started" => return self.item(line, Phase::Started, out),

@@ -86,6 +86,7 @@ impl LineReader for Gemini {
             "init" => out(EventKind::Begun(Begun {
                 session_id: line.optional_name("session_id")?.map(Cow::into_owned),
                 model: line.optional_name("model")?.map(Cow::into_owned),
+                tools: None,
             })),
             "message" => {
                 if &*line.word("role")? == "assistant" {

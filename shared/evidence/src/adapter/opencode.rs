@@ -112,6 +112,7 @@ impl OpenCode {
             out(EventKind::Begun(Begun {
                 session_id: self.session.clone(),
                 model: None,
+                tools: None,
             }));
         } else if session.is_some() && session.as_deref() != self.session.as_deref() {
             return Err(Flaw::OtherSession);

@@ -7,7 +7,9 @@ use crate::adapter::hook::{HookAnswer, HookCall, HookEvent, HookKey, HookKind};
 use indexmap::IndexMap;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::Sum;
-use premath_kernel::policy::turn::{CallCounts, ToolClass, ToolVerdict, TurnPolicy, decide};
+use premath_kernel::policy::turn::{
+    AgentCall, CallCounts, Caller, ToolClass, ToolVerdict, TurnPolicy, decide,
+};
 use premath_kernel::record::witness::{DeniedCall, HookFacts};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -239,7 +241,14 @@ impl HookJournal {
             row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
             return HookAnswer::Deny("The turn has too many calls.".to_owned());
         }
-        let verdict = decide(&self.policy, &call.call, &counts);
+        let judged = AgentCall {
+            caller: match event.caller {
+                Some(_) => Caller::Subagent,
+                None => Caller::Agent,
+            },
+            ..call.call.clone()
+        };
+        let verdict = decide(&self.policy, &judged, &counts);
         let is_denied = verdict.is_denial();
         let is_beside_subagent = self.counts.subagents > 0;
         match is_denied {

@@ -2,7 +2,7 @@
 
 use super::journal::{LISTED, SHOWN};
 use crate::adapter::hook::{HookKind, policy_name};
-use premath_kernel::policy::turn::{AgentCall, CallPath, RecordedCall, ToolClass};
+use premath_kernel::policy::turn::{AgentCall, CallPath, Caller, RecordedCall, ToolClass};
 use serde::Deserialize;
 
 /// A folder that no path of a journal is below: those of the worktree are
@@ -14,6 +14,7 @@ const WORKTREE: &str = "/\u{0}";
 #[serde(rename_all = "camelCase")]
 struct Line {
     kind: String,
+    caller: Option<String>,
     tool: Option<String>,
     tool_class: Option<ToolClass>,
     command: Option<String>,
@@ -51,6 +52,10 @@ pub fn recorded_call(line: &[u8]) -> Option<Option<RecordedCall>> {
             .map(|path| CallPath::of(path, WORKTREE, WORKTREE))
             .collect(),
         hosts: line.hosts,
+        caller: match line.caller {
+            Some(_) => Caller::Subagent,
+            None => Caller::Agent,
+        },
         ..AgentCall::of(class, &policy_name(class, &tool))
     };
     Some(Some(RecordedCall {

@@ -1,7 +1,7 @@
 //! A step that was taken, for tests and fuzz targets: who took it, what the
 //! harness ran, and what the gate says.
 
-use premath_evidence::{CallEnd, ShellCall, TurnPolicies};
+use premath_evidence::{CallEnd, ShellCall, StepDemand, TurnPolicies};
 use premath_kernel::authority::{MutationMode, StepIdentity};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::turn::TurnPolicy;
@@ -31,6 +31,7 @@ pub(crate) fn policies() -> TurnPolicies {
         profile: None,
         mutation: mode().policy_digest(),
         turn: Some(Arc::new(TurnPolicy::embedded().unwrap())),
+        demand: StepDemand::default(),
     }
 }
 

@@ -24,7 +24,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 50] = [
+const VARIABLES: [(SetBy, &str, &str); 51] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
@@ -186,6 +186,11 @@ const VARIABLES: [(SetBy, &str, &str); 50] = [
     (
         Internal,
         "PREMATH_HOME",
+        "a reference in a worktree's git folder, not a variable",
+    ),
+    (
+        Internal,
+        "PREMATH_MOVING",
         "a reference in a worktree's git folder, not a variable",
     ),
     (Internal, "PREMATH_PUSH_COMMIT", "the commit of a push"),

@@ -1,13 +1,18 @@
 //! The turn policy artifact, bound by its digest.
 
+use super::compaction::CompactionRules;
 use super::limits::CallLimits;
+use super::output::OutputRules;
+use super::risk::RiskRules;
+use super::role::RoleRules;
 use super::rule::{RuleDecision, ToolRule};
+use super::statement::SetupStatement;
+use super::stop::StopRules;
 use crate::failure::FailureClass;
 use crate::json::canonical;
 use crate::json::document::Document;
 use crate::json::field::FieldError;
 use crate::json::read::text;
-use crate::policy::landing::REPAIR_ROUNDS_MAX;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,19 +26,6 @@ pub const POLICY_PLACE: &str = "policies/control/harness-turn-policy-v1.json";
 
 /// The policy of a repository that has none of its own.
 const EMBEDDED: &str = include_str!("../turn_policy_default.json");
-
-/// The most repair rounds.
-const ROUNDS_MAX: u64 = REPAIR_ROUNDS_MAX as u64;
-
-/// When a turn ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StopRules {
-    /// How often an agent that says it is done is shown the failure of the
-    /// verification and works on in its session, 0 to 7.
-    #[schemars(range(max = ROUNDS_MAX))]
-    pub repair_rounds: u64,
-}
 
 /// A valid policy whose digest is that of its content.
 ///
@@ -58,6 +50,21 @@ pub struct TurnPolicy {
     calls: CallLimits,
     /// When a turn ends.
     stop: StopRules,
+    /// How much of a result the model may be shown; all of it where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<OutputRules>,
+    /// Whether an agent may summarise its context; it may where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    compaction: Option<CompactionRules>,
+    /// What issues need by what is at stake; nothing where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    risk: Option<RiskRules>,
+    /// What an agent may do in its role; where absent, anything but hand over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    roles: Option<RoleRules>,
+    /// What the operator states about the agent's set-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    setup: Option<SetupStatement>,
 }
 
 /// A policy that stops the run.
@@ -83,6 +90,14 @@ pub enum TurnPolicyError {
     TooManyRounds {
         /// The number that was found.
         found: u64,
+    },
+    /// A risk tier is given to issues, and `risk.controls` does not have it.
+    #[error(
+        "`risk.controls` of the turn policy has no `{tier}`; write {{}} where it needs nothing"
+    )]
+    ControlsMissing {
+        /// The tier.
+        tier: &'static str,
     },
     /// The digest is not that of the content.
     #[error("wrong policyDigest of the turn policy: expected `{expected}`, found `{found}`")]
@@ -163,10 +178,8 @@ impl TurnPolicy {
                 return Err(TurnPolicyError::ReasonMissing { rule_id });
             }
         }
-        match self.stop.repair_rounds {
-            0..=ROUNDS_MAX => Ok(()),
-            found => Err(TurnPolicyError::TooManyRounds { found }),
-        }
+        self.stop.check()?;
+        self.risk.as_ref().map_or(Ok(()), RiskRules::check)
     }
 
     /// Returns the policy's id.
@@ -192,6 +205,31 @@ impl TurnPolicy {
     /// Returns when a turn ends.
     pub const fn stop(&self) -> &StopRules {
         &self.stop
+    }
+
+    /// Returns how much of a result the model may be shown.
+    pub const fn output(&self) -> Option<&OutputRules> {
+        self.output.as_ref()
+    }
+
+    /// Returns whether an agent may summarise its context.
+    pub fn compaction(&self) -> CompactionRules {
+        self.compaction.unwrap_or_default()
+    }
+
+    /// Returns what issues need by what is at stake.
+    pub const fn risk(&self) -> Option<&RiskRules> {
+        self.risk.as_ref()
+    }
+
+    /// Returns what an agent may do in its role.
+    pub const fn roles(&self) -> Option<&RoleRules> {
+        self.roles.as_ref()
+    }
+
+    /// Returns what the operator states about the agent's set-up.
+    pub const fn setup(&self) -> Option<&SetupStatement> {
+        self.setup.as_ref()
     }
 }
 

@@ -2,12 +2,42 @@
 
 use super::command::{ShellCommand, commands_of};
 use super::tool::ToolClass;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Who makes a call.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Caller {
+    /// The agent itself.
+    #[default]
+    Agent,
+    /// An agent that another one started.
+    Subagent,
+}
+
+impl Caller {
+    /// Every caller.
+    pub const ALL: [Self; 2] = [Self::Agent, Self::Subagent];
+
+    /// Returns the word that is stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Subagent => "subagent",
+        }
+    }
+}
 
 /// A tool call, in terms that no agent differs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentCall {
     /// What the tool does.
     pub class: ToolClass,
+    /// Who makes it.
+    pub caller: Caller,
     /// The agent's own name of the tool; of an MCP tool, `server/tool`.
     pub tool: String,
     /// The text that a shell runs.
@@ -23,6 +53,7 @@ impl AgentCall {
     pub fn of(class: ToolClass, tool: &str) -> Self {
         Self {
             class,
+            caller: Caller::Agent,
             tool: tool.to_owned(),
             command: None,
             paths: Vec::new(),

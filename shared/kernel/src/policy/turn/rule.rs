@@ -1,6 +1,6 @@
 //! One rule about tool calls.
 
-use super::call::AgentCall;
+use super::call::{AgentCall, Caller};
 use super::command::ShellCommand;
 use super::glob;
 use super::tool::ToolClass;
@@ -46,6 +46,10 @@ pub struct ToolRule {
     /// The class of the tool; any where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolClass>,
+    /// Who makes the call: `agent`, `subagent`; anybody where absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub callers: Vec<Caller>,
     /// The agent's name of the tool, or `server/tool`. In this and every other
     /// pattern `*` is any text, `|` is between alternatives, and a letter after
     /// `\` is itself.
@@ -141,7 +145,8 @@ impl ToolRule {
     pub(super) fn matches_tool(&self, call: &AgentCall) -> bool {
         let is_class = self.tool.is_none_or(|class| class == call.class);
         let name = self.name.as_deref();
-        is_class && name.is_none_or(|name| glob::matches(name, &call.tool))
+        let is_caller = self.callers.is_empty() || self.callers.contains(&call.caller);
+        is_class && is_caller && name.is_none_or(|name| glob::matches(name, &call.tool))
     }
 
     fn matches_command(&self, command: Option<&ShellCommand>) -> bool {

@@ -115,7 +115,7 @@ fn a_move_leaves_a_record_only_while_it_lasts() {
     lane.tree.relocate(&at(&there, "l1"), "i").unwrap();
     assert_eq!(lane.tree.base().unwrap(), at(&there, "l1"));
     assert!(!is_on_record(&lane));
-    // It fails where something is in the way that is not the harness's.
+    // A move that fails leaves none either.
     lane.write("a.txt", "mine\n");
     let failed = lane.tree.relocate(&at(&"0".repeat(40), "l1"), "i");
     failed.unwrap_err();
