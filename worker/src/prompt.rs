@@ -63,6 +63,11 @@ impl Neighbour {
     }
 }
 
+/// What the prompt of an attempt begins with that resumes the session of the last
+/// one.
+pub(crate) const RESUMED: &str = "Your last attempt at this issue failed, and this is its session. What it changed is not in \
+     the worktree: the files are those of the branch as it is now. Begin with these files.\n\n";
+
 /// Fills a template in; the same input gives the same text.
 pub(crate) fn render(
     template: &str,

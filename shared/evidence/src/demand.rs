@@ -9,8 +9,8 @@ use premath_kernel::turn::evidence::{Policy, ProtocolStatePolicy, ScopeAccess, T
 use premath_kernel::turn::word::{OrchestrationRole, ScopeMode};
 use premath_kernel::turn::{ExecutionPattern, JoinCheckInput};
 
-/// Binds a turn to the demands. Where its evidence binds another policy, that
-/// stands, and the gate refuses it.
+/// Binds a turn to the demands. Where its evidence binds another policy, that is
+/// kept, and the gate refuses the turn.
 pub(crate) fn bind(input: &mut JoinCheckInput, policies: &TurnPolicies) {
     let Some(policy) = policies.turn.as_deref() else {
         return;

@@ -3,7 +3,9 @@
 
 use crate::agents::{batch_with, modes, reaches_alone};
 use crate::hooks::HEAD;
+use crate::turn_demands::govern;
 use premath_evidence::Agent;
+use premath_kernel::policy::retry::RetryPolicy;
 use premath_tests::agents::{Installed, Profile, missing};
 use premath_tests::model::{Journal, ModelServer, Played as PlayedAs, Scripts};
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped, workspace};
@@ -71,10 +73,17 @@ impl Played {
 
     /// Runs the batch to its end; returns the row of the issue's only step.
     fn row(self) -> (Scratch, Value) {
+        let (scratch, rows) = self.rows();
+        assert_eq!(rows.len(), 1, "{rows:#?}");
+        (scratch, rows[0].clone())
+    }
+
+    /// Runs the batch to its end; returns the rows of the issue's steps.
+    fn rows(self) -> (Scratch, Vec<Value>) {
         let ended = self.run.start().wait_within(PATIENCE);
         let rows = self.scratch.steps_of("a");
-        assert_eq!(rows.len(), 1, "{}", ended.stderr);
-        (self.scratch, rows[0].clone())
+        assert!(!rows.is_empty(), "{}{}", ended.stdout, ended.stderr);
+        (self.scratch, rows)
     }
 }
 
@@ -158,20 +167,9 @@ fn an_agent_that_never_mends_its_work_uses_exactly_its_rounds() {
     for (rounds, runs) in [(None, 3), (Some(0), 1), (Some(4), 5)] {
         let played = Played::new(STUBBORN, true);
         if let Some(rounds) = rounds {
-            let scratch = &played.scratch;
-            let policy = "policies/control/harness-turn-policy-v1.json";
-            let file = scratch.root.join(policy);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            let default = "shared/kernel/src/policy/turn_policy_default.json";
-            let default = fs::read(workspace().join(default)).unwrap();
-            let mut policy: Value = serde_json::from_slice(&default).unwrap();
-            policy["stop"]["repairRounds"] = json!(rounds);
-            fs::write(&file, policy.to_string()).unwrap();
-            scratch
-                .premath(["policy", "seal", file.to_str().unwrap()])
-                .end()
-                .exits(0);
-            scratch.premath(["trust", "--yes"]).end();
+            govern(&played.scratch, |policy| {
+                policy["stop"]["repairRounds"] = json!(rounds);
+            });
         }
         let (scratch, row) = played.row();
         assert_ne!(scratch.issue("a")["status"], "closed");
@@ -185,6 +183,65 @@ fn an_agent_that_never_mends_its_work_uses_exactly_its_rounds() {
         let expected = (runs > 1).then_some(runs - 1);
         assert_eq!(row["agent"]["repairRounds"].as_i64(), expected);
     }
+}
+
+/// What a session that is resumed has: its home. It works right there alone.
+const REMEMBERS: &str = r#"
+if [ $round = 1 ]; then
+    echo wrong > a.txt; echo kept > "$HOME/session"
+elif grep -q "Your last attempt" "$PREMATH_PROMPT_FILE" && [ -e "$HOME/session" ]; then
+    [ -e a.txt ] || echo right > a.txt
+fi
+end
+"#;
+
+#[test]
+fn a_retry_resumes_the_session_of_the_attempt_before() {
+    for mode in modes("a retry in the same session") {
+        for resume in [true, false] {
+            retried(mode, resume);
+        }
+    }
+}
+
+fn retried(mode: &str, resume: bool) {
+    let played = Played::new(REMEMBERS, true);
+    let scratch = &played.scratch;
+    govern(scratch, |policy| policy["stop"]["repairRounds"] = json!(0));
+    retries(scratch, "check_failed", 2);
+    let settings = format!("[agent]\nresume = {resume}\n[sandbox]\nmode = \"{mode}\"\n");
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    let (scratch, steps) = played.rows();
+    assert_eq!(steps.len(), 2, "{steps:#?}");
+    assert_eq!(steps[0]["agent"]["resumed"], Value::Null);
+    let (status, resumed) = match resume {
+        true => ("closed", json!(true)),
+        false => ("blocked", Value::Null),
+    };
+    assert_eq!(scratch.issue("a")["status"], status, "{mode}");
+    assert_eq!(steps[1]["agent"]["resumed"], resumed, "{mode}");
+    assert_eq!(scratch.leftovers(), [""; 0]);
+}
+
+/// Writes a retry policy that gives a class so many attempts.
+fn retries(scratch: &Scratch, class: &str, attempts: u64) {
+    let default = workspace().join("shared/kernel/src/policy/retry_policy_default.json");
+    let mut policy: Value = serde_json::from_slice(&fs::read(default).unwrap()).unwrap();
+    let rules = policy["rules"].as_array_mut().unwrap();
+    for rule in rules.iter_mut() {
+        let classes = rule["failureClasses"].as_array_mut().unwrap();
+        classes.retain(|one| one != class);
+    }
+    let rule = json!({"ruleId": "test", "failureClasses": [class], "maxAttempts": attempts,
+        "backoffClass": "none", "escalationAction": "mark_blocked"});
+    rules.insert(0, rule);
+    let digest = RetryPolicy::digest(policy.to_string().as_bytes()).unwrap();
+    policy["policyDigest"] = digest.into();
+    let file = scratch
+        .root
+        .join("policies/control/harness-retry-policy-v1.json");
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, policy.to_string()).unwrap();
 }
 
 /// The turns of a model that does its work wrong, and mends it in its second

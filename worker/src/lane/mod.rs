@@ -8,6 +8,7 @@ mod confine;
 pub(crate) mod files;
 mod filter;
 mod handoff;
+pub(crate) mod left_session;
 pub(crate) mod listener;
 mod projection;
 mod push;
@@ -27,6 +28,7 @@ pub(crate) use site::SiteError;
 use crate::batch::Batch;
 use crate::supervisor::Supervisor;
 use confine::{Confinement, KeptHome};
+use left_session::LeftSession;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
@@ -72,6 +74,8 @@ pub struct Lane {
     confinement: Confinement,
     /// The home of the session that a step's agent may be run in again.
     kept: Option<KeptHome>,
+    /// The session that a failed attempt left.
+    left: Option<LeftSession>,
     supervisor: Supervisor,
     runtime: Runtime,
     pub(crate) session: Option<Session>,

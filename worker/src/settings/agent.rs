@@ -128,6 +128,8 @@ pub(super) struct AgentTable {
     pub(super) adapter: Option<Adapter>,
     /// Whether hooks are wired in.
     pub(super) hooks: Option<HookMode>,
+    /// Whether an attempt resumes the session of the one before.
+    pub(super) resume: bool,
     /// Command lines in place of the ready ones.
     pub(super) commands: BTreeMap<Agent, String>,
 }
@@ -139,6 +141,7 @@ impl AgentTable {
             agents: keys.r#use.map_or_else(Vec::new, |names| names.0),
             adapter: keys.adapter.map(|word| word.0),
             hooks: keys.hooks.map(|word| word.0),
+            resume: keys.resume.unwrap_or(false),
             commands,
         }
     }
@@ -319,6 +322,7 @@ mod tests {
             agents: agents.to_vec(),
             adapter: None,
             hooks: None,
+            resume: false,
             commands: BTreeMap::from([(Agent::OpenCode, "mine".to_owned())]),
         };
         AgentSelection {

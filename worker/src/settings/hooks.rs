@@ -40,6 +40,12 @@ impl Settings {
         self.turn.stop().repair_rounds > 0 && agent.spec().is_resumable(command)
     }
 
+    /// Returns whether the session of an agent is kept after its command ends.
+    pub(crate) fn keeps_session(&self, agent: Agent, command: &str) -> bool {
+        let is_resumed = self.resumes && agent.spec().is_resumable(command);
+        is_resumed || self.repairs(agent, command)
+    }
+
     /// Says in a line which agents mend work that fails its verification; nothing
     /// where no agent works, or none is asked to.
     pub fn describe_repair(&self) -> Option<String> {

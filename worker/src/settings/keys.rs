@@ -171,6 +171,10 @@ keys! {
         /// "off". Default: on where the command begins with the agent's program and ends
         /// with `< "$PREMATH_PROMPT_FILE"`, and off in containers.
         hooks: Word<HookMode> = [r#""off""#];
+        /// Resume the agent's session in a retry that the same lane of the same
+        /// batch makes after a failed verification. Otherwise it begins a new one.
+        /// [default: false]
+        resume: bool = ["true"];
         /// The source of evidence for a work command that is not an agent: "shell" (its exit
         /// status) or "evidence-file" (the file PREMATH_EVIDENCE_PATH that it writes, in the
         /// format of `premath harness-join-check`).

@@ -180,6 +180,8 @@ pub struct Settings {
     pub turn: Arc<TurnPolicy>,
     /// Whether hooks are wired into agents.
     pub hooks_of_agents: bool,
+    /// Whether a retry resumes the session of the attempt before it.
+    pub(crate) resumes: bool,
     /// How long the policy's backoff classes wait.
     pub backoff: BackoffTable,
     /// The variables that commands inherit.
@@ -288,6 +290,7 @@ impl Settings {
             "assignees": format!("{:?}", self.assignees),
             "retryPolicy": self.retry.policy_digest(),
             "hooks": self.hooks_of_agents,
+            "resume": self.resumes,
             "turnPolicy": self.turn.policy_digest(),
             "promptTemplate": self.prompt_template,
             "landing": {

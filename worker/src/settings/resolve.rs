@@ -39,7 +39,6 @@ impl Settings {
         let provided = file.verify.provided(&file.places, root)?;
         let work = sources.workforce()?;
         let hooks = sources.hooks()?;
-        let hooks_of_agents = hooks::are_on(file.agent.hooks, &work, &sandbox)?;
         let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
         let has_startup = verify_base || hooks.startup.is_some();
         let mode = sources.mode(has_startup, &work)?;
@@ -55,6 +54,7 @@ impl Settings {
             ledger_path: flags.feature_ledger_path.clone(),
             protect: sources.protect(&provided, commands),
             lease_ttl: sources.lease_ttl()?,
+            hooks_of_agents: hooks::are_on(file.agent.hooks, &work, &sandbox)?,
             work,
             hooks,
             witness_prefix: sources.witness_prefix(),
@@ -68,7 +68,7 @@ impl Settings {
             refuse_no_change: sources.on_no_change()? == OnNoChange::Refuse,
             limits: file.limits.clone(),
             retry: policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?,
-            hooks_of_agents,
+            resumes: file.agent.resume,
             turn: sources.turn_policy()?,
             backoff: sources.backoff(),
             environment: file.environment.clone(),

@@ -54,6 +54,8 @@ pub(super) struct WorkAccount {
     pub(super) worked: Duration,
     /// How many calls of the turn were allowed so far.
     pub(super) allowed: u64,
+    /// Whether the agent resumed the session of the last attempt.
+    pub(super) resumed: bool,
     /// The limit by which the provider refused more work.
     pub(super) limit: Option<UsageLimit>,
 }
@@ -68,6 +70,7 @@ impl WorkAccount {
             spent: Spent::default(),
             worked: Duration::ZERO,
             allowed: 0,
+            resumed: false,
             limit: None,
         }
     }
@@ -133,6 +136,7 @@ impl WorkAccount {
             tokens,
             cost_nano_usd: used.cost_nano_usd,
             repair_rounds: Some(self.streams().len() as u64).filter(|rounds| *rounds > 0),
+            resumed: self.resumed,
             limit_resets_at: self.limit.and_then(|limit| limit.resets_at).map(Stamp::at),
             denials,
         });

@@ -8,6 +8,7 @@ use crate::lane::files::{ISSUE, PROMPT, StepFiles};
 use crate::prompt;
 use crate::settings::Work;
 use crate::witness;
+use premath_evidence::RunSpending;
 use premath_kernel::json::canonical;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_memory::{Claimed, artifact};
@@ -27,6 +28,8 @@ pub(super) struct Brief {
     prompt_digest: String,
     /// What the work used before its present round.
     used: WorkUse,
+    /// What the agent's session used in earlier attempts.
+    pub(super) session_used: RunSpending,
     /// The agent or command that works.
     pub(super) work: Work,
     /// The title that the commits of the step name.
@@ -46,6 +49,7 @@ impl Brief {
                 agent: self.work.adapter.agent(),
                 prompt_digest: &self.prompt_digest,
                 used: self.used,
+                session_used: self.session_used,
             }),
         }
     }
@@ -71,7 +75,7 @@ impl Brief {
 
 impl Lane {
     /// Writes the files of the step.
-    pub(super) fn brief(&self, attempt: &Attempt<'_>) -> Result<Brief, StageError> {
+    pub(super) fn brief(&mut self, attempt: &mut Attempt<'_>) -> Result<Brief, StageError> {
         let (batch, claimed, claim) = (attempt.batch, attempt.claimed, attempt.claim());
         let step_id = attempt.log.step_id();
         let folder = self.roots.step_folder()?;
@@ -81,12 +85,16 @@ impl Lane {
         let template = template.unwrap_or(prompt::DEFAULT_TEMPLATE);
         let neighbours = batch.neighbours(&claimed.row)?;
         let before = self.before.as_ref().map(ToString::to_string);
-        let (last, before) = (last.as_ref(), before.as_deref());
-        let prompt = prompt::render(template, &claimed.row, &neighbours, last, before);
-        let prompt_digest = self.hand_out_prompt(&step_id, Phase::Work(0), &prompt)?;
         let provider = attempt.log.account.provider.clone().unwrap_or_default();
         let work = batch.settings.work.with(&provider).cloned();
-        let work = work.ok_or(StepError::ProviderMissing(provider))?;
+        let mut work = work.ok_or_else(|| StepError::ProviderMissing(provider.clone()))?;
+        let session_used = self.resume(attempt, &provider, &mut work);
+        let (last, before) = (last.as_ref(), before.as_deref());
+        let mut prompt = prompt::render(template, &claimed.row, &neighbours, last, before);
+        if session_used.is_some() {
+            prompt.insert_str(0, prompt::RESUMED);
+        }
+        let prompt_digest = self.hand_out_prompt(&step_id, Phase::Work(0), &prompt)?;
         let row = format!("{}\n", claimed.row.text);
         folder.write(ISSUE, row.as_bytes(), 0o600)?;
         let files = StepFiles::at(&self.roots.step);
@@ -96,11 +104,28 @@ impl Lane {
             variables: self.variables(claimed, &step_id, &files),
             prompt_digest,
             used: WorkUse::default(),
+            session_used: session_used.unwrap_or_default(),
             work,
             title: claimed.row.text_of("title"),
             lease: format!("{}#{}", claim.lease_id, claim.generation),
             step_id,
         })
+    }
+
+    /// Makes the work resume the session of the last attempt, where that is asked
+    /// for and it is here; returns what the session used so far.
+    fn resume(
+        &mut self,
+        attempt: &mut Attempt<'_>,
+        provider: &str,
+        work: &mut Work,
+    ) -> Option<RunSpending> {
+        let left = self.take_up_session(&attempt.claim().issue_id, provider)?;
+        let spec = work.adapter.agent()?.spec();
+        work.command = spec.resumed(&work.command, &left.session)?;
+        attempt.log.account.resumed = true;
+        tracing::info!("the agent resumes the session of the last attempt");
+        Some(left.used)
     }
 
     /// Writes the prompt of a round for the agent, and keeps it; returns its

@@ -7,6 +7,7 @@ use super::worked::Worked;
 use crate::interrupt::Level;
 use crate::lane::Lane;
 use crate::lane::command::{Phase, WorkUse};
+use crate::lane::left_session::ResumedSession;
 use crate::lane::listener::spent;
 use crate::prompt;
 use premath_memory::clock;
@@ -51,6 +52,24 @@ impl Lane {
         let run = (phase, &*repair.command);
         step.tree = self.run_work(&mut step.attempt, &step.brief, run, &step.tree)?;
         self.take_over(step)
+    }
+
+    /// Keeps the session of work that failed its verification, where the next
+    /// attempt is to resume it.
+    pub(super) fn keep_session(&mut self, step: &Worked<'_>, failure: &StepFailure) {
+        let account = &step.attempt.log.account;
+        if !self.batch.settings.resumes || !failure.is_red() {
+            return;
+        }
+        let Some(session) = account.session() else {
+            return;
+        };
+        let left = ResumedSession {
+            session: session.to_owned(),
+            used: step.brief.session_used.plus(account.used()),
+        };
+        let provider = step.brief.work.provider.clone();
+        self.leave_session(&step.brief.issue_id, &provider, left);
     }
 
     /// Returns the round that may follow a verification that failed; `None` where

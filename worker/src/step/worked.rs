@@ -171,6 +171,7 @@ impl Lane {
         step: &mut Worked<'_>,
         mut failure: Box<StepFailure>,
     ) -> StageError {
+        self.keep_session(step, &failure);
         self.judge_failure(&mut step.attempt.log, &mut failure);
         // What landed earlier does not pass any more.
         if let Some(mark) = &step.landed {

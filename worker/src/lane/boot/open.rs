@@ -53,6 +53,7 @@ impl Lane {
         let mut lane = Self {
             confinement: Confinement::of(&batch.settings, &tree, &worktree)?,
             kept: None,
+            left: None,
             runtime: runtime()?,
             batch,
             worker_id: plan.worker_id.clone(),

@@ -119,6 +119,8 @@ pub(crate) struct Task<'a> {
     pub(crate) prompt_digest: &'a str,
     /// What the work used before.
     pub(crate) used: WorkUse,
+    /// What the agent's session used in earlier attempts.
+    pub(crate) session_used: RunSpending,
 }
 
 /// What earlier rounds of a step's work used: it counts against what the step
@@ -148,6 +150,13 @@ impl CommandOwner<'_> {
     /// Returns what the work used before a phase; nothing but for the work.
     pub(in crate::lane) fn used(&self, phase: Phase) -> WorkUse {
         self.task(phase).map(|task| task.used).unwrap_or_default()
+    }
+
+    /// Returns what the agent's session used so far, in all attempts.
+    fn session_used(&self, phase: Phase) -> RunSpending {
+        let earlier = self.task(phase).map(|task| task.session_used);
+        let earlier = earlier.unwrap_or_default();
+        earlier.plus(self.used(phase).spent)
     }
 
     fn prompt_digest(&self, phase: Phase) -> Option<String> {
@@ -192,7 +201,7 @@ impl Lane {
             let file = files.0.try_clone().map_err(|source| watch.unread(source))?;
             let limits = &self.batch.settings.limits;
             let listener = Listener::new(agent, file, limits, budget);
-            watch.listener = Some(listener.after(owner.used(phase).spent));
+            watch.listener = Some(listener.after(owner.session_used(phase)));
         }
         let started_at = clock::now().wall;
         let exit = self.supervise(spec, files, &mut watch)?;
@@ -248,20 +257,21 @@ impl Lane {
     /// in its session.
     fn keeps_home(&self, phase: Phase, command: &str, owner: &CommandOwner<'_>) -> bool {
         let agent = owner.agent(phase);
-        agent.is_some_and(|agent| self.batch.settings.repairs(agent, command))
+        agent.is_some_and(|agent| self.batch.settings.keeps_session(agent, command))
     }
 
     /// Returns the home of the agent's session for a later round of its work.
     /// Other commands leave it where it is.
     fn kept_for(&mut self, phase: Phase, spec: &mut CommandSpec) -> Option<KeptHome> {
-        match phase {
-            Phase::Work(round) => self.kept.take().filter(|_| round > 0),
-            _ => {
-                let kept = self.kept.iter().map(|kept| kept.whole().to_path_buf());
-                spec.scratch.extend(kept);
-                None
-            }
+        let left = self.left.iter().filter_map(|left| left.home.as_ref());
+        let left = left.map(|home| home.whole().to_path_buf());
+        spec.scratch.extend(left);
+        if phase.is_work() {
+            return self.kept.take();
         }
+        let kept = self.kept.iter().map(|kept| kept.whole().to_path_buf());
+        spec.scratch.extend(kept);
+        None
     }
 
     /// Deletes the home of the agent's session.

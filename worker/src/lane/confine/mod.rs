@@ -176,6 +176,11 @@ impl Confined {
 }
 
 impl Confinement {
+    /// Returns whether commands have homes of their own.
+    pub(super) fn has_private_home(&self) -> bool {
+        self.mode != SandboxMode::None
+    }
+
     /// Finds out how the commands of a lane are confined, and puts the profile
     /// beside the witnesses.
     pub(super) fn of(

@@ -32,7 +32,7 @@ pub struct RoleRule {
     pub readable: BTreeSet<String>,
     /// The files that a step may change, from the worktree's root.
     pub writable: BTreeSet<String>,
-    /// To whom it may hand over; to nobody where absent.
+    /// To whom it may hand over; where absent, no handoff is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<HandoffRule>,
 }

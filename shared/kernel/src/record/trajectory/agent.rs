@@ -1,6 +1,6 @@
 //! Which agent worked in a step, and what it used: the `agent` of a row.
 
-use crate::json::read::{or_default, text, unless_blank};
+use crate::json::read::{flag, or_default, text, unless_blank};
 use crate::json::stamp::Stamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,13 @@ pub struct AgentRecord {
     /// failed; absent where it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair_rounds: Option<u64>,
+    /// Whether it resumed the session of the attempt before.
+    #[serde(
+        default,
+        deserialize_with = "flag",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub resumed: bool,
     /// When a limit that refused it resets, where it is reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_resets_at: Option<Stamp>,
