@@ -267,18 +267,35 @@ fn a_file_that_cannot_be_kept_is_refused_by_name() {
 
 #[test]
 fn a_handoff_is_held_to_the_contract_of_its_role() {
-    for (target, back, class) in [
-        ("reviewer", true, None),
-        ("mallory", true, Some("handoff.target_not_allowed")),
-        ("reviewer", false, Some("handoff.return_path_missing")),
+    for (target, back, artifacts, class) in [
+        ("reviewer", true, json!(["patch"]), None),
+        (
+            "mallory",
+            true,
+            json!(["patch"]),
+            Some("handoff.target_not_allowed"),
+        ),
+        (
+            "reviewer",
+            false,
+            json!(["patch"]),
+            Some("handoff.return_path_missing"),
+        ),
+        (
+            "reviewer",
+            true,
+            json!([]),
+            Some("handoff.required_artifact_missing"),
+        ),
     ] {
         let scratch = Scratch::with_issues(1, &[issue("a")]);
         govern(&scratch, |policy| {
             policy["roles"] = json!({"specialist": {"writable": ["src/"],
-                "handoff": {"targets": ["reviewer"], "requireReturnPath": true}}});
+                "handoff": {"targets": ["reviewer"], "requiredArtifacts": ["patch"],
+                    "requireReturnPath": true}}});
         });
         let (scratch, ended) = batch_in(scratch, |file| {
-            let mut packet = json!({"target": target, "requiredArtifactRefs": []});
+            let mut packet = json!({"target": target, "requiredArtifactRefs": artifacts});
             if back {
                 packet["returnPathRef"] = json!("issue://a");
             }
@@ -308,4 +325,19 @@ fn a_filtered_result_is_refused_where_the_policy_forbids_filters() {
         let status = &scratch.issue("a")["status"];
         assert_eq!(*status == "closed", closes, "{}", ended.stderr);
     }
+}
+
+#[test]
+fn a_file_that_binds_other_examples_than_the_operator_is_refused() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    govern(&scratch, |policy| {
+        policy["setup"] = json!({"toolExamples": {"read": ["src/a.rs"]}});
+    });
+    let (scratch, _) = batch_in(scratch, |file| {
+        file["evidence"]["callSpec"]["toolExampleDigest"] = json!("sha256:mine");
+    });
+    assert_ne!(scratch.issue("a")["status"], "closed");
+    let classes = &scratch.steps_of("a")[0]["failureClasses"];
+    let class = json!("tool.example_digest_mismatch");
+    assert!(classes.as_array().unwrap().contains(&class), "{classes}");
 }

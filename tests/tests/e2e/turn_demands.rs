@@ -2,7 +2,7 @@
 //! stop reasons, summaries of the context, and the operator's statements.
 
 use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
-use premath_tests::{Scratch, issue};
+use premath_tests::{Scratch, issue, workspace};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -143,6 +143,29 @@ fn a_turn_closes_only_after_a_stop_reason_that_the_policy_handles() {
         match closes {
             true => assert_eq!(scratch.issue("a")["status"], "closed"),
             false => refused(&scratch, "a", "protocol.stop_reason_unhandled"),
+        }
+    }
+}
+
+#[test]
+fn a_sub_agent_calls_only_what_the_policy_lets_it() {
+    for (tool, closes) in [("shell", false), ("web_fetch", true)] {
+        let scratch = Scratch::with_issues(1, &[issue("a")]);
+        govern(&scratch, |policy| {
+            let rule = json!({"ruleId": "not_by_others", "tool": tool, "callers": ["subagent"],
+                "decision": "deny", "reason": "leave it to the agent"});
+            policy["tools"].as_array_mut().unwrap().insert(0, rule);
+        });
+        // A run of Claude Code in which a sub-agent ran commands.
+        let recorded = "shared/evidence/tests/hooks/claude/stream.jsonl";
+        let stream = scratch.home().join("stream.jsonl");
+        fs::copy(workspace().join(recorded), &stream).unwrap();
+        let work = format!("{WORK}; cat \"$HOME/stream.jsonl\"");
+        let batch = scratch.landing_batch(&work, "true");
+        let ended = batch.args(["--adapter", "claude"]).end();
+        match closes {
+            true => assert_eq!(scratch.issue("a")["status"], "closed", "{}", ended.stdout),
+            false => refused(&scratch, "a", "tool.caller_not_allowed"),
         }
     }
 }
