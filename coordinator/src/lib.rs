@@ -1,6 +1,7 @@
 //! Passes, lanes and reporting: a batch over several worktrees.
 
 pub mod arguments;
+mod control;
 pub mod example;
 mod lane;
 pub mod machine;

@@ -4,6 +4,10 @@
 //! It knows no thread, no file and no clock. The shell performs the effects and
 //! reports their outcomes.
 
+mod control;
+
+pub(crate) use control::{ControlEvent, Verdict};
+
 use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::exit;
@@ -65,6 +69,8 @@ pub(crate) enum MachineEvent<C> {
     /// A person, or a bound of the batch, asked for an end: no new work from
     /// here on.
     Interrupted,
+    /// An operator asks something of the batch.
+    Control(ControlEvent),
     /// Issue memory or trajectory cannot be used any more.
     StoreLost,
 }
@@ -117,6 +123,18 @@ pub(crate) enum Effect<C> {
     MakeSpare,
     /// Send [`MachineEvent::Woke`] at a time.
     WakeAt(Timestamp),
+    /// The pass that was asked for is not to be made.
+    Unpass,
+    /// End the attempt of a lane now.
+    Cancel(LaneIndex),
+    /// Make a worktree for a lane that an operator adds.
+    MakeLane,
+    /// Have running attempts finish, as the first signal does.
+    Drain,
+    /// End running attempts, as a further signal does.
+    Kill,
+    /// What is answered to the operator.
+    Answer(Verdict),
     /// Nothing is left to do.
     Finish,
 }
@@ -143,6 +161,17 @@ pub(crate) struct Crew {
     pub(crate) spare: usize,
     /// How long work waits for the landing before one is made.
     pub(crate) patience: Duration,
+    /// Whether worktrees can be made for more lanes.
+    pub(crate) can_grow: bool,
+}
+
+/// What a worktree is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Making {
+    /// The next step of a lane whose work waits for its landing.
+    Spare,
+    /// A lane that an operator adds.
+    Lane,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +190,8 @@ struct Lane {
     steps_left: u64,
     /// Since when the work of its step is done.
     done_since: Option<Timestamp>,
+    /// Whether an operator removed it: it gets no more work.
+    leaves: bool,
 }
 
 impl Lane {
@@ -169,6 +200,7 @@ impl Lane {
         dispatches: 0,
         steps_left: 0,
         done_since: None,
+        leaves: false,
     };
 
     /// Returns whether its step is worked on, so that it counts as a lane.
@@ -187,8 +219,12 @@ impl Lane {
 pub(crate) struct Machine {
     lanes: Vec<Lane>,
     crew: Crew,
-    /// Whether a spare worktree is being made.
-    makes_spare: bool,
+    /// The worktree that is being made.
+    making: Option<Making>,
+    /// How many lanes are still to be made.
+    wanted: usize,
+    /// Whether an operator paused the batch: no pass is made.
+    is_paused: bool,
     /// Whether all lanes were booted once.
     begun: bool,
     allowance: Allowance,
@@ -210,7 +246,9 @@ impl Machine {
         Self {
             lanes: vec![Lane::BOOTING; crew.worktrees],
             crew,
-            makes_spare: false,
+            making: None,
+            wanted: 0,
+            is_paused: false,
             begun: false,
             allowance,
             passing: false,
@@ -272,7 +310,7 @@ impl Machine {
         self.take_in(event, now, &mut effects);
         self.advance(&mut effects);
         if looks && self.needs_spare(now) {
-            self.makes_spare = true;
+            self.making = Some(Making::Spare);
             effects.push(Effect::MakeSpare);
         }
         effects
@@ -330,6 +368,7 @@ impl Machine {
                 self.stale = true;
             }
             MachineEvent::Interrupted => self.draining = true,
+            MachineEvent::Control(asked) => self.control(asked, effects),
             MachineEvent::StoreLost => {
                 self.store_lost = true;
                 self.draining = true;
@@ -340,14 +379,22 @@ impl Machine {
 
     /// Takes in how the making of a spare worktree ended.
     fn spare(&mut self, news: SpareNews) {
-        self.makes_spare = false;
-        match news {
-            SpareNews::Made => {
-                self.crew.spare -= 1;
+        match (self.making.take(), news) {
+            (Some(Making::Lane), SpareNews::Made) => {
+                self.wanted -= 1;
                 self.lanes.push(Lane::BOOTING);
             }
-            SpareNews::Refused => self.crew.spare = 0,
-            SpareNews::NotNeeded => {}
+            // The others would be refused too.
+            (Some(Making::Lane), SpareNews::Refused | SpareNews::NotNeeded) => {
+                self.crew.lanes -= self.wanted;
+                self.wanted = 0;
+            }
+            (_, SpareNews::Made) => {
+                self.crew.spare = self.crew.spare.saturating_sub(1);
+                self.lanes.push(Lane::BOOTING);
+            }
+            (_, SpareNews::Refused) => self.crew.spare = 0,
+            (_, SpareNews::NotNeeded) => {}
         }
     }
 
@@ -364,7 +411,8 @@ impl Machine {
         self.crew.spare > 0
             && self.free() > 0
             && !self.draining
-            && !self.makes_spare
+            && !self.is_paused
+            && self.making.is_none()
             && !self.lanes.iter().any(is_free)
             && self.lanes.iter().any(has_waited)
     }
@@ -418,14 +466,18 @@ impl Machine {
         if self.finished || !self.begun {
             return;
         }
+        self.retire_where(effects, |lane| lane.leaves);
         if self.draining {
             self.retire_idle(effects);
         } else {
             self.retire_used_up(effects);
+            self.make_lane(effects);
         }
         let busy = self.is_busy();
         let idle = !self.idle().is_empty();
-        if !self.passing && idle && self.stale {
+        if self.is_paused && !self.draining {
+            // What waits for a pass waits for the operator.
+        } else if !self.passing && idle && self.stale {
             self.passing = true;
             self.stale = false;
             effects.push(Effect::Pass);
@@ -438,7 +490,7 @@ impl Machine {
             }
         }
         let is_retired = |lane: &Lane| lane.state == LaneState::Retired;
-        let over = self.lanes.iter().all(is_retired) && !self.makes_spare;
+        let over = self.lanes.iter().all(is_retired) && self.making.is_none();
         if over && !self.passing {
             self.finished = true;
             effects.push(Effect::Finish);
@@ -446,9 +498,16 @@ impl Machine {
     }
 
     fn retire_idle<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+        self.retire_where(effects, |_| true);
+    }
+
+    /// Retires the idle lanes that something is true of.
+    fn retire_where<C>(&mut self, effects: &mut Vec<Effect<C>>, is_over: impl Fn(&Lane) -> bool) {
         for lane in self.all_idle() {
-            self.lanes[lane].state = LaneState::Retired;
-            effects.push(Effect::Retire(lane));
+            if is_over(&self.lanes[lane]) {
+                self.lanes[lane].state = LaneState::Retired;
+                effects.push(Effect::Retire(lane));
+            }
         }
     }
 
@@ -457,13 +516,8 @@ impl Machine {
         let Some(rounds) = self.allowance.rounds else {
             return;
         };
-        for lane in self.all_idle() {
-            let state = self.lanes[lane];
-            if state.steps_left == 0 && state.dispatches >= rounds {
-                self.lanes[lane].state = LaneState::Retired;
-                effects.push(Effect::Retire(lane));
-            }
-        }
+        let is_used_up = |lane: &Lane| lane.steps_left == 0 && lane.dispatches >= rounds;
+        self.retire_where(effects, is_used_up);
     }
 }
 

@@ -1,18 +1,21 @@
 //! The shell around the core: threads, channels, passes, and the reporter.
 
 mod bound;
+mod control;
 mod end;
 mod spare;
 
+use crate::control::ControlMessage;
 use crate::lane::{LaneHandle, LaneMessage};
 use crate::machine::{Allowance, Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
 use crate::report::{BatchTerms, Notice, Reporter, Summary};
 use crate::spare::SpareSite;
+use control::Control;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
 use harness_worker::cause::chain;
 use harness_worker::exit;
-use harness_worker::interrupt::Interrupt;
+use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::BootError;
 use harness_worker::lane::LanePlan;
 use harness_worker::settings::Settings;
@@ -90,6 +93,10 @@ enum InboxMessage {
     /// A spare worktree is made, or why it is not.
     Spare(Result<PathBuf, String>),
     Interrupted,
+    /// What came over the control socket.
+    Control(ControlMessage),
+    /// The threads of all lanes have ended.
+    Joined,
 }
 
 /// Lets signals reach a coordinator that runs.
@@ -170,14 +177,16 @@ pub fn run(
         is_held: false,
         shortage_said: false,
         memory_changes: 0,
+        control: Control::default(),
     };
+    shell.open_control();
     shell.begin();
     batch.warmth.expect(plan.worktrees.len());
     for worktree in plan.worktrees {
         shell.start_lane(worktree)?;
     }
     shell.until_done(&inbox.messages);
-    Ok(shell.end(started.elapsed()))
+    Ok(shell.end(started, &inbox.messages))
 }
 
 /// Returns the lanes of a batch, and the spare worktrees that it may get. Where
@@ -186,11 +195,13 @@ fn crew_of(plan: &Plan) -> Crew {
     let (settings, worktrees) = (&plan.settings, plan.worktrees.len());
     let rule = SlotRule::of(settings.verify_slots, plan.lanes);
     let is_for_one = settings.refuse_shared_projections(worktrees + 1).is_err();
-    let rule = match plan.spare.is_none() || plan.allowance.rounds.is_some() || is_for_one {
-        true => rule.in_lanes(),
-        false => rule,
+    let can_grow = plan.spare.is_some() && plan.allowance.rounds.is_none() && !is_for_one;
+    let rule = match can_grow {
+        true => rule,
+        false => rule.in_lanes(),
     };
     Crew {
+        can_grow,
         worktrees,
         lanes: plan.lanes,
         spare: rule.spare.saturating_sub(worktrees - plan.lanes),
@@ -252,6 +263,7 @@ struct Shell<'a> {
     /// Whether it was reported that there is too little room.
     shortage_said: bool,
     memory_changes: usize,
+    control: Control,
 }
 
 impl Shell<'_> {
@@ -293,6 +305,7 @@ impl Shell<'_> {
                 wait = wait.min(until.unwrap_or(Duration::ZERO));
             }
             match messages.recv_timeout(wait) {
+                Ok(InboxMessage::Control(message)) => finished |= self.control_message(message),
                 Ok(messages) => {
                     if let Some(event) = self.event_of(messages) {
                         finished |= self.feed(event);
@@ -329,6 +342,12 @@ impl Shell<'_> {
                 Effect::Release(claim) => self.release(&claim),
                 Effect::Retire(lane) => self.lanes[lane].retire(),
                 Effect::MakeSpare => self.make_spare(),
+                Effect::MakeLane => self.make_lane(),
+                Effect::Unpass => self.pass_wanted = false,
+                Effect::Cancel(lane) => self.cancel_attempt(lane),
+                Effect::Drain => self.batch.interrupt.ask(Level::Drain),
+                Effect::Kill => self.batch.interrupt.ask(Level::Kill),
+                Effect::Answer(verdict) => self.control.verdict = Some(verdict),
                 Effect::WakeAt(at) => {
                     if !self.is_held && self.waiting_said.is_none_or(|said| said < at) {
                         self.reporter.notice(&Notice::Waiting { until: at });
@@ -351,6 +370,7 @@ impl Shell<'_> {
                 return Some(MachineEvent::Interrupted);
             }
             InboxMessage::Spare(made) => return Some(self.spare_made(made)),
+            InboxMessage::Control(_) | InboxMessage::Joined => return None,
             InboxMessage::Lane(lane, messages) => (lane, messages),
         };
         let plan = &self.plans[lane];
@@ -376,6 +396,7 @@ impl Shell<'_> {
             LaneMessage::Answered(answer) => Some(self.answered(lane, answer)),
             LaneMessage::Panicked { claim, message } => {
                 self.given_up(lane, FailureClass::LanePanicked, &message, None);
+                self.attempt_ended(lane, None);
                 Some(MachineEvent::Panicked {
                     lane,
                     claim: claim.map(|claim| *claim),
@@ -399,10 +420,14 @@ impl Shell<'_> {
             self.reporter.notice(&Notice::StoreLost { detail });
         }
         self.take_in(&worker_id, &report);
+        self.attempt_ended(lane, Some(&report));
         let event = MachineEvent::StepEnded {
             lane,
             succeeded: report.succeeded(),
-            refused: report.ending == StepEnding::UsageLimit,
+            refused: matches!(
+                report.ending,
+                StepEnding::UsageLimit | StepEnding::Cancelled
+            ),
             lane_lost: report.lane_lost.is_some(),
             store_lost: report.store_lost.is_some(),
         };
@@ -508,8 +533,10 @@ impl Shell<'_> {
             worker_id: &self.plans[lane].worker_id,
             claim: &claim,
         });
+        self.control.running.insert(lane, claim.claim.clone());
         if let Err(claim) = self.lanes[lane].dispatch(Box::new(claim)) {
             // Its thread ended; the panic that ended it is on its way.
+            self.control.running.remove(&lane);
             self.release(&claim);
         }
     }

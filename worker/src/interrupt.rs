@@ -13,6 +13,9 @@ use tokio::sync::futures::Notified;
 /// which a wait does not.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
+/// The number of SIGTERM.
+const TERMINATE: u64 = 15;
+
 /// How far an interrupt goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -91,6 +94,16 @@ impl Interrupt {
     pub fn kill(&self) {
         self.begin();
         self.inner.own.fetch_max(2, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Goes so far because an operator asks for it. The batch ends as by SIGTERM;
+    /// to ask again changes nothing.
+    pub fn ask(&self, level: Level) {
+        self.begin();
+        let last = &self.inner.last_signal;
+        let _ = last.compare_exchange(0, TERMINATE, Ordering::SeqCst, Ordering::SeqCst);
+        self.inner.own.fetch_max(level as u8, Ordering::SeqCst);
         self.wake();
     }
 
@@ -235,6 +248,18 @@ mod tests {
         other.drain();
         assert_eq!(other.level(), Level::Kill);
         assert_eq!(other.last_signal(), None);
+    }
+
+    #[test]
+    fn what_an_operator_asks_for_ends_the_batch_as_a_signal_does() {
+        let interrupt = Interrupt::new(Duration::from_secs(600));
+        for _ in 0..2 {
+            interrupt.ask(Level::Drain);
+            assert_eq!(interrupt.level(), Level::Drain);
+        }
+        assert_eq!(interrupt.last_signal(), Some(TERMINATE));
+        interrupt.ask(Level::Kill);
+        assert_eq!(interrupt.level(), Level::Kill);
     }
 
     #[test]

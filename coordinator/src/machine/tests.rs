@@ -12,6 +12,7 @@ fn crew(lanes: usize) -> Crew {
         lanes,
         spare: 0,
         patience: Duration::ZERO,
+        can_grow: true,
     }
 }
 
@@ -374,4 +375,158 @@ fn spare_worktrees_that_are_there_boot_with_the_lanes_and_are_used_when_a_lane_i
     assert_eq!(m.handle(done(0), NOW), [Effect::Pass]);
     assert_eq!(m.handle(passed(&[(1, "b")]), NOW), [dispatch(1, "b")]);
     assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+}
+
+fn ask(m: &mut Machine, asked: ControlEvent) -> Vec<Effect<&'static str>> {
+    m.handle(MachineEvent::Control(asked), NOW)
+}
+
+#[test]
+fn a_paused_batch_makes_no_pass_and_does_not_end() {
+    let mut m = machine(2);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Booted(1), NOW),
+        [Effect::Pass]
+    );
+    // The pass was asked for, and is not made.
+    assert_eq!(
+        ask(&mut m, ControlEvent::Pause),
+        [Effect::Unpass, Effect::Answer(Verdict::Paused)]
+    );
+    assert_eq!(m.handle::<&str>(MachineEvent::Woke, NOW), []);
+    assert_eq!(
+        ask(&mut m, ControlEvent::Pause),
+        [Effect::Answer(Verdict::PausedBefore)]
+    );
+    assert_eq!(
+        ask(&mut m, ControlEvent::Resume),
+        [Effect::Answer(Verdict::Resumed), Effect::Pass]
+    );
+    assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
+    assert_eq!(
+        ask(&mut m, ControlEvent::Resume),
+        [Effect::Answer(Verdict::NotPaused)]
+    );
+    ask(&mut m, ControlEvent::Pause);
+    assert_eq!(m.handle(ended(0), NOW), []);
+    // An end that is asked for is made all the same.
+    assert_eq!(
+        ask(&mut m, ControlEvent::Drain),
+        [
+            Effect::Drain,
+            Effect::Answer(Verdict::Draining),
+            Effect::Retire(0),
+            Effect::Retire(1),
+            Effect::Finish
+        ]
+    );
+}
+
+#[test]
+fn a_stop_ends_steps_and_a_batch_that_ends_takes_nothing_more() {
+    let mut m = machine(1);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    assert_eq!(
+        ask(&mut m, ControlEvent::Stop),
+        [Effect::Kill, Effect::Answer(Verdict::Stopping)]
+    );
+    for asked in [
+        ControlEvent::Pause,
+        ControlEvent::Resume,
+        ControlEvent::Look,
+        ControlEvent::AddLanes(1),
+    ] {
+        assert_eq!(ask(&mut m, asked), [Effect::Answer(Verdict::Ending)]);
+    }
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Finish]);
+}
+
+#[test]
+fn only_a_lane_with_a_step_is_cancelled() {
+    let mut m = machine(2);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    let cancelled = [Effect::Cancel(0), Effect::Answer(Verdict::Cancelling)];
+    assert_eq!(ask(&mut m, ControlEvent::Cancel(0)), cancelled);
+    for lane in [1, 7] {
+        assert_eq!(
+            ask(&mut m, ControlEvent::Cancel(lane)),
+            [Effect::Answer(Verdict::NoStep)]
+        );
+    }
+}
+
+#[test]
+fn lanes_are_made_one_after_the_other_and_get_work() {
+    let mut m = machine(1);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    assert_eq!(
+        ask(&mut m, ControlEvent::AddLanes(2)),
+        [Effect::Answer(Verdict::Growing), Effect::MakeLane]
+    );
+    let made = || MachineEvent::Spare::<&str>(SpareNews::Made);
+    assert_eq!(m.handle(made(), NOW), [Effect::MakeLane]);
+    assert_eq!(
+        m.handle::<&str>(MachineEvent::Booted(1), NOW),
+        [Effect::Pass]
+    );
+    assert_eq!(m.handle(passed(&[(1, "b")]), NOW), [dispatch(1, "b")]);
+    // The batch does not end while one is made.
+    m.handle(ended(1), NOW);
+    m.handle(ended(0), NOW);
+    assert_eq!(m.handle(passed(&[]), NOW), [Effect::Pass]);
+    let over = m.handle(passed(&[]), NOW);
+    assert_eq!(over, [Effect::Retire(0), Effect::Retire(1)]);
+    let refused = MachineEvent::Spare::<&str>(SpareNews::Refused);
+    assert_eq!(m.handle(refused, NOW), [Effect::Finish]);
+}
+
+#[test]
+fn lanes_that_a_person_named_are_all_there_are() {
+    let named = Crew {
+        can_grow: false,
+        ..crew(1)
+    };
+    let mut m = Machine::new(
+        named,
+        Allowance {
+            rounds: None,
+            steps_per_dispatch: 1,
+            stop_on_failure: false,
+        },
+    );
+    let refused = [Effect::Answer(Verdict::CannotGrow)];
+    assert_eq!(ask(&mut m, ControlEvent::AddLanes(1)), refused);
+}
+
+#[test]
+fn a_removed_lane_finishes_its_step_and_the_last_one_stays() {
+    let mut m = machine(3);
+    for lane in 0..3 {
+        m.handle::<&str>(MachineEvent::Booted(lane), NOW);
+    }
+    m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
+    let leaving = Effect::Answer(Verdict::Leaving);
+    assert_eq!(
+        ask(&mut m, ControlEvent::RemoveLane(2)),
+        [leaving, Effect::Retire(2)]
+    );
+    let leaving = [Effect::Answer(Verdict::Leaving)];
+    assert_eq!(ask(&mut m, ControlEvent::RemoveLane(0)), leaving);
+    assert_eq!(ask(&mut m, ControlEvent::RemoveLane(0)), leaving);
+    for (lane, verdict) in [
+        (1, Verdict::LastLane),
+        (2, Verdict::LaneOver),
+        (3, Verdict::LaneOver),
+    ] {
+        let refused = [Effect::Answer(verdict)];
+        assert_eq!(ask(&mut m, ControlEvent::RemoveLane(lane)), refused);
+    }
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0)]);
+    assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+    assert_eq!(m.handle(passed(&[(1, "c")]), NOW), [dispatch(1, "c")]);
 }

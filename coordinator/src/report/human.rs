@@ -11,7 +11,8 @@ use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::target_sync::TargetSync;
-use premath_kernel::record::trajectory::RowOutcome;
+use premath_kernel::record::control::ControlResult;
+use premath_kernel::record::trajectory::{ControlRecord, RowOutcome};
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -155,10 +156,8 @@ impl<W: Write> Reporter for HumanReporter<W> {
             Notice::Room(None) => self.line("free disk and memory are sufficient again"),
             Notice::Warning { detail } => self.line(&format!("warning: {detail}")),
             Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
-            Notice::Interrupted { level } => self.line(match level {
-                Level::Kill => "interrupted again: cancelling running attempts",
-                _ => "interrupted: draining, running attempts finish (interrupt again to cancel them)",
-            }),
+            Notice::Interrupted { level } => self.line(interrupted(*level)),
+            Notice::Control { record, result } => self.line(&request(record, *result)),
             Notice::MemoryChanged { change } => self.line(&format!(
                 "warning: {}: {}",
                 FailureClass::MemoryChangedOutside,
@@ -173,6 +172,26 @@ impl<W: Write> Reporter for HumanReporter<W> {
             self.line(&line);
         }
     }
+}
+
+const fn interrupted(level: Level) -> &'static str {
+    match level {
+        Level::Kill => "interrupted again: cancelling running attempts",
+        _ => "interrupted: draining, running attempts finish (interrupt again to cancel them)",
+    }
+}
+
+/// Says who asked what of the batch.
+fn request(record: &ControlRecord, result: ControlResult) -> String {
+    format!(
+        "operator {} (uid {}, pid {}): {}: {}, {}",
+        record.operator.as_deref().unwrap_or("unnamed"),
+        record.uid,
+        record.pid,
+        record.operation,
+        result.as_str(),
+        record.detail
+    )
 }
 
 pub(super) fn ending(report: &StepReport) -> String {

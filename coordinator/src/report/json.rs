@@ -13,9 +13,11 @@ use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::breaker::BreakerChange;
 use premath_kernel::policy::provider::ProviderChange;
 use premath_kernel::policy::target_sync::TargetSync;
+use premath_kernel::record::control::ControlResult;
 use premath_kernel::record::event::{
     EndRequest, EndedIssue, EndedStep, Ending, ProgressEvent, ProviderUse,
 };
+use premath_kernel::record::trajectory::ControlRecord;
 use premath_memory::OutsideChange;
 use std::io::Write;
 use std::path::Path;
@@ -133,6 +135,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 detail,
             },
             Notice::Interrupted { level } => interrupted(*level),
+            Notice::Control { record, result } => request(record, *result),
             Notice::MemoryChanged { change } => memory_changed(change),
             Notice::StoreLost { detail } => ProgressEvent::StoreLost { detail },
         };
@@ -216,6 +219,16 @@ fn interrupted(level: Level) -> ProgressEvent<'static> {
     }
 }
 
+fn request(record: &ControlRecord, result: ControlResult) -> ProgressEvent<'_> {
+    ProgressEvent::BatchControl {
+        operation: &record.operation,
+        result,
+        detail: &record.detail,
+        uid: record.uid,
+        pid: record.pid,
+    }
+}
+
 fn memory_changed(change: &OutsideChange) -> ProgressEvent<'_> {
     ProgressEvent::MemoryChanged {
         failure_class: FailureClass::MemoryChangedOutside,
@@ -240,6 +253,7 @@ fn ended<'a>(worker_id: &'a WorkerName, report: &'a StepReport) -> EndedStep<'a>
         StepEnding::Stopped => (Ending::Stopped, None),
         StepEnding::LeaseLost => (Ending::LeaseLost, None),
         StepEnding::Interrupted => (Ending::Interrupted, None),
+        StepEnding::Cancelled => (Ending::Cancelled, None),
         StepEnding::UsageLimit => (Ending::UsageLimit, None),
         StepEnding::NotBegun => (Ending::NotBegun, None),
     };

@@ -25,8 +25,9 @@ use premath_kernel::policy::landing::LandingRule;
 use premath_kernel::policy::room::Shortage;
 use premath_kernel::policy::sandbox::SandboxChoice;
 use premath_kernel::policy::target_sync::TargetSync;
+use premath_kernel::record::control::ControlResult;
 use premath_kernel::record::event::{ActsUnder, LandingCheck, PushFailure, TipCheck};
-use premath_kernel::record::trajectory::Account;
+use premath_kernel::record::trajectory::{Account, ControlRecord};
 use premath_memory::{Claimed, ForeignRow, OutsideChange};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -139,6 +140,13 @@ pub enum Notice<'a> {
     Interrupted {
         /// The level of the interrupt.
         level: Level,
+    },
+    /// An operator asked something of the batch.
+    Control {
+        /// Who asked what.
+        record: &'a ControlRecord,
+        /// Whether it is done.
+        result: ControlResult,
     },
     /// The issue store was changed by no transaction.
     MemoryChanged {

@@ -31,6 +31,9 @@ fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     if let Some((said, _)) = &report.said {
         return said.clone();
     }
+    if report.ending == StepEnding::Cancelled {
+        return "an operator cancelled the attempt".to_owned();
+    }
     let Some(class) = report.failure_classes.first() else {
         return match &report.ending {
             StepEnding::NotBegun => "the attempt did not start".to_owned(),

@@ -1,8 +1,10 @@
 //! The end of a batch: what is put in order, and its outcome.
 
-use super::Shell;
+use super::{InboxMessage, Shell};
+use crate::lane::LaneHandle;
 use crate::machine::LaneIndex;
 use crate::report::{JudgedTurn, Summary};
+use crossbeam_channel::Receiver;
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit::{self, LoopEnd};
 use harness_worker::step::StepReport;
@@ -15,14 +17,13 @@ use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{CompactionRule, MemoryView, artifact, clock, report};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::Instant;
 
 impl Shell<'_> {
     /// Joins the lanes, compacts, closes the batch and sums up.
-    pub(super) fn end(mut self, elapsed: Duration) -> Summary {
-        for lane in &mut self.lanes {
-            lane.join();
-        }
+    pub(super) fn end(mut self, started: Instant, messages: &Receiver<InboxMessage>) -> Summary {
+        self.join(messages);
+        let elapsed = started.elapsed();
         self.batch.sweep_shared();
         if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
             tracing::error!(%error, "issues without the row of their step were not looked for");
@@ -74,6 +75,25 @@ impl Shell<'_> {
         self.batch.reached(Boundary::ReportKept);
         self.reporter.summary(&summary);
         summary
+    }
+
+    /// Waits for the threads of the lanes, the last of which may verify the last
+    /// commit. An operator is answered meanwhile.
+    fn join(&mut self, messages: &Receiver<InboxMessage>) {
+        let (mut lanes, send) = (std::mem::take(&mut self.lanes), self.send.clone());
+        let joiner = std::thread::spawn(move || {
+            lanes.iter_mut().for_each(LaneHandle::join);
+            let _ = send.send(InboxMessage::Joined);
+        });
+        for message in messages {
+            match message {
+                InboxMessage::Control(message) => drop(self.control_message(message)),
+                InboxMessage::Joined => break,
+                _ => {}
+            }
+        }
+        let _ = joiner.join();
+        self.control.server = None;
     }
 
     /// Compares what was closed with what landed; returns whether some did not.

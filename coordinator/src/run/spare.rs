@@ -4,6 +4,7 @@
 use super::{InboxMessage, Shell};
 use crate::machine::{MachineEvent, SpareNews};
 use crate::report::Notice;
+use crate::spare::SpareSite;
 use harness_worker::cause::chain;
 use premath_kernel::json::id::WorkerName;
 use premath_memory::Claimed;
@@ -19,7 +20,20 @@ impl Shell<'_> {
             self.feed(MachineEvent::Spare(SpareNews::NotNeeded));
             return;
         };
-        let (site, send) = (site.take(), self.send.clone());
+        let site = site.take();
+        self.make_worktree(site);
+    }
+
+    /// Has a worktree made for a lane that an operator adds.
+    pub(super) fn make_lane(&mut self) {
+        match self.spare.as_mut().map(SpareSite::take) {
+            Some(site) => self.make_worktree(site),
+            None => drop(self.feed(MachineEvent::Spare(SpareNews::Refused))),
+        }
+    }
+
+    fn make_worktree(&self, site: SpareSite) {
+        let send = self.send.clone();
         let made = std::thread::Builder::new()
             .name("spare".to_owned())
             .spawn(move || {
@@ -43,11 +57,11 @@ impl Shell<'_> {
         });
         match started {
             Ok(place) => {
-                tracing::info!(worktree = place, "a spare worktree is used");
+                tracing::info!(worktree = place, "another worktree is used");
                 MachineEvent::Spare(SpareNews::Made)
             }
             Err(why) => {
-                let detail = format!("cannot create a spare worktree: {why}");
+                let detail = format!("cannot create another worktree: {why}");
                 self.reporter.notice(&Notice::Warning { detail: &detail });
                 MachineEvent::Spare(SpareNews::Refused)
             }

@@ -9,6 +9,7 @@
 pub mod artifact;
 pub mod audit;
 pub mod clock;
+pub mod control;
 pub mod dispatch;
 mod error;
 pub mod escalation;

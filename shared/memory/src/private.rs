@@ -48,6 +48,23 @@ impl PrivateFolder {
         }
     }
 
+    /// Returns the secret of that name, which must be there.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub(crate) fn read(&self, name: &str) -> Result<String, StoreError> {
+        read(&self.path.join(name))
+    }
+
+    /// Removes the secret of that name.
+    pub(crate) fn forget(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.path.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
         let made = DirBuilder::new()
             .recursive(true)

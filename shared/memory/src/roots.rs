@@ -360,6 +360,15 @@ pub fn main_worktree(folder: &Path) -> Result<Option<PathBuf>, StoreError> {
     MainWorktrees::default().of(folder)
 }
 
+/// Returns the git folder that all worktrees of a repository share.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] where the repository cannot be read.
+pub(crate) fn common_folder(repository: &Path) -> Result<PathBuf, StoreError> {
+    Ok(open(repository)?.commondir().to_path_buf())
+}
+
 /// Returns the folders of all worktrees of a folder's repository, the main one
 /// first; the folder itself where there is no repository.
 ///

@@ -1,6 +1,6 @@
 //! What only Linux has and every crate needs, behind one interface: processes
-//! and this program as `/proc` shows them, the machine, and files below a
-//! folder.
+//! and this program as `/proc` shows them, which of them are a step's, the
+//! machine, and files below a folder.
 //!
 //! Other crates use POSIX. `premath-check layers` refuses `/proc`, `openat2`,
 //! places (`O_PATH`), process descriptors, subreapers and the like outside of this crate and of the
@@ -13,3 +13,5 @@ pub mod host;
 pub mod machine;
 pub mod process;
 pub mod program;
+pub mod socket;
+pub mod step;

@@ -38,6 +38,7 @@ impl Batch {
                 waiting: Waiting::default(),
             });
         }
+        self.look_at_held()?;
         let room = self.room();
         let now = clock::now().wall;
         let mut pass = self.admission().pass(workers, &room, now);

@@ -90,6 +90,7 @@ impl Batch {
         let mut left_out = knowledge.used_up(&self.id);
         left_out.extend(knowledge.dispatched.iter().cloned());
         left_out.extend(knowledge.discoveries.left_for_later().iter().cloned());
+        left_out.extend(self.held());
         left_out
     }
 

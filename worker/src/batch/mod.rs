@@ -3,6 +3,7 @@
 
 mod admission;
 mod bases;
+mod cancelled;
 mod claim;
 mod error;
 mod failure;
@@ -23,6 +24,7 @@ mod warmth;
 pub use admission::Admitted;
 pub(crate) use bases::BaseVerdict;
 use bases::Bases;
+use cancelled::Cancellations;
 pub use error::BatchError;
 pub use opening::Opening;
 pub use outside::foreign_warning;
@@ -95,6 +97,7 @@ pub struct Batch {
     owes_push: AtomicBool,
     kill_switch: KillSwitch,
     filters: filters::SharedFilters,
+    cancellations: Cancellations,
     /// Why nothing may be changed any more.
     revoked: OnceLock<Revocation>,
 }

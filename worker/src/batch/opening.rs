@@ -1,6 +1,7 @@
 //! The opening of a batch: a new one, or the interrupted one that is resumed.
 
 use super::bases::Bases;
+use super::cancelled::Cancellations;
 use super::filters::SharedFilters;
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
@@ -150,6 +151,7 @@ impl Batch {
             owes_push: AtomicBool::new(start.resumed.is_some()),
             kill_switch,
             filters: SharedFilters::default(),
+            cancellations: Cancellations::default(),
             revoked: OnceLock::new(),
         };
         batch.take_up(&start)?;

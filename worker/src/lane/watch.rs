@@ -50,6 +50,11 @@ impl LeaseWatch {
             .is_some_and(|ticket| self.batch.is_superseded(ticket))
     }
 
+    /// Returns whether an operator cancelled the attempt.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.batch.is_cancelled(&self.claim)
+    }
+
     fn confirmed(&mut self, at_ms: u64) {
         // A tenth is kept back for the kill and for the clock's steps.
         self.reliable_until_ms = at_ms + self.ttl_ms - self.ttl_ms / 10;

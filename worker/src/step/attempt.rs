@@ -86,6 +86,9 @@ impl<'a> Attempt<'a> {
         if self.batch.interrupt.level() >= Level::Kill {
             return Err(StepFailure::of_interrupt());
         }
+        if self.watch.is_cancelled() {
+            return Err(StepFailure::of_cancellation());
+        }
         Ok(())
     }
 

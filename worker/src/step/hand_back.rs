@@ -68,7 +68,7 @@ impl Lane {
             StepEnding::Retry { .. } | StepEnding::UsageLimit => Settlement::Retried,
             StepEnding::Blocked => Settlement::Blocked,
             StepEnding::Discovered { .. } | StepEnding::Stopped => Settlement::Released,
-            StepEnding::Interrupted => Settlement::Interrupted,
+            StepEnding::Interrupted | StepEnding::Cancelled => Settlement::Interrupted,
             StepEnding::Closed | StepEnding::NotBegun | StepEnding::LeaseLost => {
                 Settlement::AsFound
             }
@@ -110,6 +110,9 @@ impl Lane {
         }
         if stopping.failure.cut == Some(Cut::Interrupt) {
             return self.released(stopping, None, StepEnding::Interrupted);
+        }
+        if stopping.failure.cut == Some(Cut::Cancelled) {
+            return self.released(stopping, None, StepEnding::Cancelled);
         }
         // The provider is parked for it, not the issue.
         if stopping.log.account.limit.is_some() {

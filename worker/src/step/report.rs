@@ -34,6 +34,9 @@ pub enum StepEnding {
     LeaseLost,
     /// The batch was interrupted; the issue is open.
     Interrupted,
+    /// An operator cancelled the attempt; the issue is open, and no attempt is
+    /// used up.
+    Cancelled,
     /// The provider refused more work; the issue is open, and no attempt is
     /// used up.
     UsageLimit,
@@ -52,6 +55,7 @@ impl fmt::Display for StepEnding {
             Self::Stopped => f.write_str("open, attempts used up"),
             Self::LeaseLost => f.write_str("lease lost"),
             Self::Interrupted => f.write_str("open, interrupted"),
+            Self::Cancelled => f.write_str("open, cancelled"),
             Self::UsageLimit => f.write_str("open, usage limit"),
             Self::NotBegun => f.write_str("open, not started"),
         }
@@ -129,9 +133,10 @@ impl StepReport {
     pub fn for_batch(&self) -> SupervisedStep<'_> {
         let end = match self.ending {
             StepEnding::Closed => SupervisedEnd::Closed,
-            StepEnding::Interrupted | StepEnding::NotBegun | StepEnding::LeaseLost => {
-                SupervisedEnd::Cut
-            }
+            StepEnding::Interrupted
+            | StepEnding::Cancelled
+            | StepEnding::NotBegun
+            | StepEnding::LeaseLost => SupervisedEnd::Cut,
             StepEnding::Retry { .. }
             | StepEnding::Blocked
             | StepEnding::Discovered { .. }

@@ -46,6 +46,13 @@ impl StepFailure {
         failure
     }
 
+    /// Makes the failure of an attempt that an operator cancelled.
+    pub(super) fn of_cancellation() -> Box<Self> {
+        let mut failure = Self::of(FailureClass::StepInterrupted);
+        failure.cut = Some(Cut::Cancelled);
+        failure
+    }
+
     /// Returns whether only the command failed, and neither the step was cut nor
     /// its lane lost.
     pub(super) fn is_of_the_command(&self) -> bool {

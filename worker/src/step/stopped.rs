@@ -281,7 +281,8 @@ impl Lane {
     /// nothing, for the row is written. Returns where what it left in the tree
     /// is kept.
     fn run_stop_hook(&mut self, stopping: &mut Stopping<'_>) -> Option<String> {
-        if stopping.failure.cut == Some(Cut::Interrupt) || stopping.failure.lane_lost.is_some() {
+        let is_over = matches!(stopping.failure.cut, Some(Cut::Interrupt | Cut::Cancelled));
+        if is_over || stopping.failure.lane_lost.is_some() {
             return None;
         }
         let command = self.batch.settings.hooks.stop.clone()?;

@@ -10,6 +10,7 @@ use crate::policy::admission::EndedBy;
 use crate::policy::governing::SensitiveChange;
 use crate::policy::sandbox::{ContainerImage, SandboxMode};
 use crate::record::bootstrap::Bootstrap;
+use crate::record::control::{ControlOperation, ControlResult};
 use crate::record::trajectory::{Account, CloseCounts, ProviderAccount, TokenCounts};
 use crate::record::trajectory::{SharedVerification, WorldRecord};
 use jiff::Timestamp;
@@ -36,6 +37,8 @@ pub enum Ending {
     LeaseLost,
     /// The step was cut by a person's wish, or a bound of the batch.
     Interrupted,
+    /// An operator cancelled the attempt; no attempt is used up.
+    Cancelled,
     /// The provider refused more work; no attempt is used up.
     UsageLimit,
     /// The step did not begin.
@@ -334,6 +337,20 @@ pub enum ProgressEvent<'a> {
     BatchInterrupted {
         /// The level of the interrupt.
         level: EndRequest,
+    },
+    /// An operator asked something of the batch.
+    #[serde(rename = "batch.control")]
+    BatchControl {
+        /// What was asked.
+        operation: &'a ControlOperation,
+        /// Whether it is done.
+        result: ControlResult,
+        /// What was done, or why not.
+        detail: &'a str,
+        /// The user of the process that asked.
+        uid: u32,
+        /// The process that asked.
+        pid: u32,
     },
     /// The issue store was changed by no transaction: by an editor, by git, or by a
     /// command that was not confined.

@@ -7,6 +7,7 @@ mod account;
 mod agent;
 mod batch;
 mod chain_check;
+mod control;
 mod crossing;
 mod holder;
 mod kpi;
@@ -26,6 +27,7 @@ pub use batch::{
     batch_resume_row, batch_start_row, salvage_row, take_over_row,
 };
 pub use chain_check::{BreakKind, ChainBreak, ChainReport, check_chain};
+pub use control::{ControlRecord, control_row};
 pub use crossing::{CrossingResult, WorldRecord};
 pub use holder::BatchHolder;
 pub use kpi::{KPI_WINDOW, KpiDecision, Throughput, throughput};
@@ -73,6 +75,8 @@ pub mod action {
     /// The operator accepted a row of issue memory that changed outside a
     /// transaction.
     pub const CHANGES_ACCEPTED: &str = "operator.changes_accepted";
+    /// An operator asked something of a batch while it ran.
+    pub(crate) const CONTROL: &str = "operator.control";
     /// The last commit that landed was verified without build state.
     pub const TIP_VERIFIED: &str = "coordinator.tip_verified";
     /// A lane was disabled.

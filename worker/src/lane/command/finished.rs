@@ -152,7 +152,9 @@ impl Lane {
     fn classes(&self, finished: &FinishedCommand<'_>) -> Vec<String> {
         match finished.watched.cut {
             Some(Cut::Lease(class)) => vec![class.as_str().to_owned()],
-            Some(Cut::Interrupt) => vec![FailureClass::StepInterrupted.as_str().to_owned()],
+            Some(Cut::Interrupt | Cut::Cancelled) => {
+                vec![FailureClass::StepInterrupted.as_str().to_owned()]
+            }
             Some(Cut::Superseded) => {
                 vec![FailureClass::VerificationSuperseded.as_str().to_owned()]
             }

@@ -39,8 +39,10 @@ const LISTEN: Duration = Duration::from_millis(50);
 pub(crate) enum Cut {
     /// The lease could not be relied on any more.
     Lease(FailureClass),
-    /// A person asked for it.
+    /// The batch ends.
     Interrupt,
+    /// An operator cancelled the attempt.
+    Cancelled,
     /// What the verification assumes does not hold any more.
     Superseded,
 }

@@ -82,6 +82,10 @@ impl<'a> CommandWatch<'a> {
             self.cut = Some(Cut::Interrupt);
             return Ok(Some(Stop::Terminate));
         }
+        if (self.lease.as_deref()).is_some_and(LeaseWatch::is_cancelled) {
+            self.cut = Some(Cut::Cancelled);
+            return Ok(Some(Stop::Terminate));
+        }
         if (self.lease.as_deref()).is_some_and(LeaseWatch::is_superseded) {
             self.cut = Some(Cut::Superseded);
             return Ok(Some(Stop::Kill));

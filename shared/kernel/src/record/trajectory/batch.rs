@@ -8,6 +8,7 @@ use crate::json::read::text;
 use crate::json::reference::RefSet;
 use crate::json::stamp::{Stamp, compact};
 use crate::policy::retry::RetryVerdict;
+use crate::record::control::{ControlOperation, ControlResult, IssueControl};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -230,6 +231,9 @@ impl OpenBatch {
     }
 
     fn observe(&mut self, row: &StepRow) {
+        if row.action == action::CONTROL {
+            return self.observe_control(row);
+        }
         let Some(issue_id) = &row.issue_id else {
             return;
         };
@@ -253,6 +257,28 @@ impl OpenBatch {
                 record.take_overs.insert(Attempt::of(row));
             }
             _ => {}
+        }
+    }
+}
+
+impl OpenBatch {
+    /// Takes in what an operator asked: a retry gives its issues all of their
+    /// attempts again.
+    fn observe_control(&mut self, row: &StepRow) {
+        let Some(control) = &row.control else {
+            return;
+        };
+        if !matches!(control.operation, ControlOperation::Retry { .. }) {
+            return;
+        }
+        let is_done = |issue: &&IssueControl| issue.result == ControlResult::Done;
+        for issue in control.issues.iter().filter(is_done) {
+            if let Some(record) = self.issues.get_mut(&issue.issue_id) {
+                *record = IssueRecord {
+                    ended_well: record.ended_well,
+                    ..IssueRecord::default()
+                };
+            }
         }
     }
 }
@@ -364,7 +390,8 @@ impl BatchHistory {
 mod tests {
     use super::*;
     use crate::policy::retry::{RetryPolicy, decide};
-    use crate::record::trajectory::RetryRecord;
+    use crate::record::control::ControlAnswer;
+    use crate::record::trajectory::{ControlRecord, RetryRecord, control_row};
     use proptest::prelude::*;
 
     fn now() -> Timestamp {
@@ -402,6 +429,58 @@ mod tests {
                 now(),
             )
         }
+    }
+
+    fn retried(batch: &str, issues: Vec<IssueControl>) -> StepRow {
+        let answer = ControlAnswer::of_issues(&batch.into(), issues.clone());
+        let record = ControlRecord {
+            operation: ControlOperation::Retry {
+                issues: issues.iter().map(|issue| issue.issue_id.clone()).collect(),
+            },
+            uid: 0,
+            pid: 1,
+            operator: None,
+            reason: None,
+            detail: String::new(),
+            issues,
+        };
+        control_row(record, &answer, (now(), now()), 0)
+    }
+
+    #[test]
+    fn an_operators_retry_gives_an_issue_its_attempts_again() {
+        let policy = RetryPolicy::embedded().unwrap();
+        let decision = decide(&policy, &["check_failed"], 9);
+        let escalated = |issue: &str| StepRow {
+            retry: Some(RetryRecord::from(&decision)),
+            ..step("a", issue, 1, "failed_issue_blocked", &["check_failed"])
+        };
+        let mut rows = vec![start("a", "s", 1), escalated("i"), escalated("j")];
+        let used_up = |rows: &[StepRow]| -> Vec<IssueId> {
+            let history = BatchHistory::fold(rows);
+            let batch = history.batch(&"a".into()).unwrap();
+            batch.used_up().into_iter().cloned().collect()
+        };
+        assert_eq!(used_up(&rows), ["i", "j"].map(IssueId::from));
+        rows.push(retried(
+            "a",
+            vec![
+                IssueControl::done(&"i".into(), ""),
+                IssueControl::refused(&"j".into(), ""),
+            ],
+        ));
+        assert_eq!(used_up(&rows), [IssueId::from("j")]);
+        let history = BatchHistory::fold(&rows);
+        let batch = history.batch(&"a".into()).unwrap();
+        assert_eq!(batch.attempts(&"i".into()), 0);
+        // It has not ended well for that.
+        assert_eq!(
+            batch.issues()[&IssueId::from("i")].ended_well(),
+            Some(false)
+        );
+        rows.push(escalated("i"));
+        rows[4].generation = Some(2);
+        assert_eq!(used_up(&rows), ["i", "j"].map(IssueId::from));
     }
 
     #[test]

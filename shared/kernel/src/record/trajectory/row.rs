@@ -2,6 +2,7 @@
 
 use super::agent::AgentRecord;
 use super::batch::BatchRecord;
+use super::control::ControlRecord;
 use super::crossing::WorldRecord;
 use super::link::{CHAIN_FIELD, ChainHead};
 use super::supervision::SupervisionRecord;
@@ -277,6 +278,10 @@ pub struct StepRow {
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     #[schemars(!skip_deserializing)]
     pub supervision: Option<SupervisionRecord>,
+    /// What an operator asked of the batch while it ran (ours).
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schemars(!skip_deserializing)]
+    pub control: Option<ControlRecord>,
     #[serde(flatten, skip_deserializing)]
     #[schemars(!skip_deserializing)]
     pub(super) extra: Map<String, Value>,
@@ -364,6 +369,7 @@ impl StepRow {
             salvage: None,
             agent: None,
             supervision: None,
+            control: None,
             extra: Map::new(),
         }
     }
@@ -409,6 +415,7 @@ impl StepRow {
             salvage: ours(&mut rest, "salvage"),
             agent: ours(&mut rest, "agent"),
             supervision: ours(&mut rest, "supervision"),
+            control: ours(&mut rest, "control"),
             extra: rest,
             ..row
         })
