@@ -5,6 +5,7 @@ use crate::answer::Finished;
 use crate::audit::AuditArgs;
 use crate::classes::ClassesArgs;
 use crate::conformance::ConformanceArgs;
+use crate::control::{BatchArgs, CancelArgs};
 use crate::dep::DepArgs;
 use crate::doctrine::DoctrineArgs;
 use crate::escalate::EscalateArgs;
@@ -66,6 +67,15 @@ pub(crate) enum Command {
     HarnessSession(SessionArgs),
     /// Read, write and check a worktree's feature ledger
     HarnessFeature(FeatureArgs),
+    /// Pause, resume, drain or stop the running batch; change its lanes
+    ///
+    /// The batch takes these requests from other terminals by a socket in the shared git folder.
+    Batch(BatchArgs),
+    /// End the running attempts of issues; their work is saved
+    ///
+    /// The attempt ends within its grace, uses up no attempt, and its work is kept on a salvage
+    /// branch.
+    Cancel(CancelArgs),
     /// Print the report of a batch
     Report(ReportArgs),
     /// Show changed governing files and accept them
@@ -94,7 +104,9 @@ pub(crate) enum Command {
     Doctrine(DoctrineArgs),
     /// Show, explain, check, compare and seal the policies of turns and retries
     Policy(PolicyArgs),
-    /// Query the retry policy
+    /// Open issues for another attempt, or query the retry policy
+    ///
+    /// A running batch takes the issues again although their attempts are used up.
     Retry(RetryArgs),
     /// Escalate the active issue: block it or file a follow-up
     ///
@@ -121,6 +133,8 @@ impl Command {
             Self::Instruction(args) => args.run(),
             Self::HarnessSession(args) => args.run(),
             Self::HarnessFeature(args) => args.run(),
+            Self::Batch(args) => args.run(),
+            Self::Cancel(args) => args.run(),
             Self::Report(args) => args.run(),
             Self::Trust(args) => args.run(json),
             Self::Sandbox(args) => args.run(),

@@ -94,9 +94,9 @@ fn commands_of(whole: &Command) -> BTreeSet<String> {
 fn collect(command: &Command, above: &str, found: &mut BTreeSet<String>) {
     for below in command.get_subcommands() {
         let path = format!("{above} {}", below.get_name());
-        if below.has_subcommands() {
-            collect(below, &path, found);
-        } else {
+        collect(below, &path, found);
+        // One that requires a subcommand does nothing by itself.
+        if !below.is_subcommand_required_set() {
             found.insert(path.trim_start().to_owned());
         }
     }

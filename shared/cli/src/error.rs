@@ -15,6 +15,7 @@ use premath_kernel::policy::trust::TrustError;
 use premath_kernel::policy::turn::TurnPolicyError;
 use premath_kernel::record::feature::LedgerError;
 use premath_kernel::turn::EvidenceError;
+use premath_memory::control::ControlError;
 use premath_memory::governance::ClaimError;
 use premath_memory::instruction::InstructionFileError;
 use premath_memory::projection::ProjectionError;
@@ -33,6 +34,15 @@ pub(crate) enum CliError {
     /// A step's command tried to change issues by itself.
     #[error("cannot change issues inside a step: only the harness may")]
     InsideStep,
+    /// A step's command tried to reach the batch.
+    #[error("cannot control a batch inside a step: only an operator may")]
+    ControlInsideStep,
+    /// The batch refused what was asked, or there is nothing to ask for.
+    #[error("{0}")]
+    ControlRefused(String),
+    /// No batch can be asked.
+    #[error(transparent)]
+    Control(ControlError),
     /// A step's command tried to clean up.
     #[error("cannot clean up inside a step: only an operator may")]
     CleanInsideStep,
@@ -312,6 +322,9 @@ impl CliError {
             | Self::CleanInsideStep
             | Self::TrustInsideStep
             | Self::SealInsideStep
+            | Self::ControlInsideStep
+            | Self::ControlRefused(_)
+            | Self::Control(_)
             | Self::PolicyKind { .. }
             | Self::DigestField { .. }
             | Self::UnknownClass { .. }
@@ -339,6 +352,9 @@ impl CliError {
             Self::Settings(error) => error.exit_code().min(exit::USAGE),
             Self::Trial(_) => exit::REFUSED,
             Self::InsideStep
+            | Self::ControlInsideStep
+            | Self::ControlRefused(_)
+            | Self::Control(_)
             | Self::CleanInsideStep
             | Self::TrustInsideStep
             | Self::SealInsideStep
@@ -438,6 +454,7 @@ impl CliError {
                     .to_owned(),
             ),
             Self::Trust(error) => Some(error.hint()),
+            Self::Control(error) => control_hint(error).map(str::to_owned),
             Self::UnknownClass { .. } => Some("list all classes with `premath classes`".to_owned()),
             Self::Absent { hint, .. } => Some((*hint).to_owned()),
             _ => self.policy_hint(),
@@ -462,6 +479,28 @@ impl CliError {
                 Some("add `\"policyDigest\": \"\"` to the document".to_owned())
             }
             _ => None,
+        }
+    }
+}
+
+const fn control_hint(error: &ControlError) -> Option<&'static str> {
+    match error {
+        ControlError::NoBatch { .. } => Some("start one with `harness-coordinator`"),
+        ControlError::Ambiguous(_) => Some("name the batch with --batch ID"),
+        ControlError::Closed => {
+            Some("the batch answers only processes of its own user that belong to no step")
+        }
+        ControlError::NotRunning(_) | ControlError::Store(_) | ControlError::Unanswered { .. } => {
+            None
+        }
+    }
+}
+
+impl From<ControlError> for CliError {
+    fn from(error: ControlError) -> Self {
+        match error {
+            ControlError::Store(error) => error.into(),
+            error => Self::Control(error),
         }
     }
 }

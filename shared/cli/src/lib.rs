@@ -8,6 +8,7 @@ mod audit;
 mod classes;
 mod command;
 mod conformance;
+mod control;
 mod dep;
 mod doctrine;
 mod error;

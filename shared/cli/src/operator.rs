@@ -8,7 +8,7 @@ use premath_platform::step;
 use rustix::process::getppid;
 
 /// Why a person changes an issue without the gate.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Reason {
     /// Give the reason for the change; recorded in the issue's row
     #[arg(
@@ -20,6 +20,18 @@ pub(crate) struct Reason {
 }
 
 impl Reason {
+    /// Returns the reason.
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.reason.as_deref()
+    }
+
+    /// Gives a reason where the person gives none.
+    pub(crate) fn or(self, reason: &str) -> Self {
+        Self {
+            reason: self.reason.or_else(|| Some(reason.to_owned())),
+        }
+    }
+
     /// Takes the person's authority for a change that otherwise requires a
     /// turn.
     ///

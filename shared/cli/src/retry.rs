@@ -1,7 +1,9 @@
-//! `premath retry decide`: what the retry policy reports about a failure, for
-//! wrappers that run commands themselves (`contracts.md` 7).
+//! `premath retry`: opens issues for another attempt (`control::retry`), and
+//! says what the retry policy decides about a failure, for wrappers that run
+//! commands themselves (`contracts.md` 7).
 
 use crate::answer::{Answer, Finished};
+use crate::control::AgainArgs;
 use crate::error::CliError;
 use crate::policy::{Configuration, RetryPolicyFile};
 use clap::{Args, Subcommand};
@@ -14,9 +16,12 @@ use std::path::PathBuf;
 
 /// Arguments of `premath retry`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct RetryArgs {
     #[command(subcommand)]
-    command: RetryCommand,
+    command: Option<RetryCommand>,
+    #[command(flatten)]
+    again: AgainArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -97,7 +102,8 @@ pub(crate) struct DecideAnswer<'a> {
 impl RetryArgs {
     pub(crate) fn run(self) -> Finished {
         match self.command {
-            RetryCommand::Decide(args) => Finished::new("retry.decide", args.perform()),
+            Some(RetryCommand::Decide(args)) => Finished::new("retry.decide", args.perform()),
+            None => self.again.run(),
         }
     }
 }

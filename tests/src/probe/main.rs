@@ -54,6 +54,7 @@ fn attempt(arguments: &[&str]) -> ProbeResult {
         ["seal", path, sum] => seal(path, &bytes(sum)?),
         ["flood", path] => flood(Path::new(path)),
         ["guess", ports @ ..] => guess(ports),
+        ["control", path, token] => control(path, token),
         ["flock", path, seconds] => hold(path, seconds.parse()?),
         _ => Err("unknown arguments".into()),
     }
@@ -169,6 +170,24 @@ fn guess(ports: &[&str]) -> ProbeResult {
         }
     }
     Ok(())
+}
+
+/// Asks a batch to stop, as the operator's command does; fails where nothing is
+/// answered.
+fn control(path: &str, token: &str) -> ProbeResult {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    let kind = "premath.harness.control_request.v1";
+    let request = format!(
+        r#"{{"schema":1,"controlKind":"{kind}","token":"{token}","operation":{{"kind":"stop"}}}}"#
+    );
+    let _ = stream.write_all(format!("{request}\n").as_bytes());
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    match answer.is_empty() {
+        true => Err("no answer".into()),
+        false => Ok(()),
+    }
 }
 
 /// Takes a lock through a descriptor that cannot write, and holds it.

@@ -1,7 +1,7 @@
 //! `docs-coherence-check`: what the pages name is there, and what is there is
 //! named by them.
 
-use super::help::Surface;
+use super::help::{Entry, Surface};
 use super::task::tasks;
 use super::{Fault, text_of};
 use premath_kernel::failure::FailureClass;
@@ -199,7 +199,7 @@ fn check_words(text: &str, surface: &Surface, fault: &mut impl FnMut(String)) {
             deeper = false;
         } else if deeper {
             let entries = names.iter().filter_map(|name| surface.commands.get(name));
-            if entries.clone().all(|entry| entry.subcommands.is_empty()) {
+            if entries.clone().all(|entry| is_argument(entry, word)) {
                 deeper = false;
                 continue;
             }
@@ -209,6 +209,12 @@ fn check_words(text: &str, surface: &Surface, fault: &mut impl FnMut(String)) {
             names = subcommands(&names, word, surface, fault);
         }
     }
+}
+
+/// Returns whether a word is an argument of a command, and no subcommand.
+fn is_argument(entry: &Entry, word: &str) -> bool {
+    let takes_words = entry.options.iter().any(|(name, _)| name.starts_with('['));
+    entry.subcommands.is_empty() || takes_words && !entry.subcommands.contains(word)
 }
 
 /// Returns the subcommands that a word names.

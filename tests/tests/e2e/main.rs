@@ -14,6 +14,7 @@ mod checks;
 mod commands;
 mod confinement;
 mod container;
+mod control;
 mod evidence_file;
 mod example;
 mod filters;

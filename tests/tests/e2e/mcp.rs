@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Writes the instruction, with every change claimed.
-fn with_instruction(scratch: &Scratch) {
+pub(super) fn with_instruction(scratch: &Scratch) {
     scratch.premath(["init"]).end().exits(0);
     let folder = scratch.root.join("instructions");
     for entry in fs::read_dir(folder).unwrap() {

@@ -423,6 +423,9 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
     }
     turns(&mut forms, &scratch);
     shared(&mut forms);
+    for (kind, document) in super::control::documents() {
+        forms.admit_ours(kind, &document);
+    }
     let policy = "worktrees.example/project/policies/control/harness-retry-policy-v1.json";
     forms.admit_ours("retry-policy", &read(&workspace().join(policy)));
     let embedded = serde_json::from_str(RetryPolicy::embedded_text()).unwrap();

@@ -19,6 +19,7 @@ attacks! {
     a_descriptor_is_inherited,
     a_terminal_of_the_users_is_written_to,
     a_service_of_this_machine_is_reached,
+    the_socket_of_the_batch_is_reached,
     a_descriptor_that_cannot_be_closed_is_sent_to_the_proxy,
 }
 
@@ -74,6 +75,30 @@ fn a_socket_by_a_name_of_the_kernels_is_reached(ground: &mut Ground) {
 fn a_socket_by_a_name_of_the_kernels_is_reached_by_an_open_network(ground: &mut Ground) {
     ground.settings("[network]\nwork = \"open\"\nverify = \"open\"\n");
     a_socket_by_a_name_of_the_kernels_is_reached(ground);
+}
+
+/// A step that reached it would stop the batch, or write into a neighbour's
+/// prompt.
+fn the_socket_of_the_batch_is_reached(ground: &mut Ground) {
+    let script = r#"cd /
+for file in "$FOLDER"/repo/.premath/private/*; do cat "$file" 2>/dev/null && echo token-read; done
+for socket in "$FOLDER"/repo/.git/premath-control/*.sock; do
+  [ -e "$socket" ] && echo socket-seen
+  premath-probe control "$socket" 0 && echo answered
+  ( setsid env -i "$(command -v premath-probe)" control "$socket" 0 && echo answered )
+done; :"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let output = ground.output("h");
+    ground.harm(output.contains("token-read"), "the token was read");
+    ground.harm(output.contains("answered"), "the batch answered a step");
+    let is_seen = output.contains("socket-seen");
+    let may_be_seen = ground.mode() == Mode::Landlock;
+    ground.harm(is_seen && !may_be_seen, "the socket was seen");
+    let rows = ground.read("repo/.premath/harness_trajectory.jsonl");
+    let is_recorded = rows.contains("operator.control");
+    ground.harm(is_recorded, "a request of a step was carried out");
+    probed(ground);
 }
 
 /// The probe must have been there, or nothing was tried.

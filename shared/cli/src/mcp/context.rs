@@ -1,7 +1,7 @@
 //! What a server serves, and what changes that are asked of it rest on.
 
 use super::bound::BoundLease;
-use super::tool::{Perform, Tool, ToolArguments, ToolFile};
+use super::tool::{Caller, Perform, Tool, ToolArguments, ToolFile};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
@@ -98,6 +98,11 @@ impl Context {
                 };
                 perform(instructed, arguments)
             }
+            (Perform::Control(kind, perform), None) => {
+                self.surface()?.authorise(*kind, asked_by)?;
+                let context = self;
+                perform(Caller { context, asked_by }, arguments)
+            }
             (Perform::Discover(perform), None) => {
                 let change = self
                     .surface()?
@@ -109,7 +114,7 @@ impl Context {
 
     /// Binds the instruction to the policy as both are now: one that was
     /// changed since the last change is another one.
-    fn surface(&self) -> Result<InstructedSurface, CliError> {
+    pub(super) fn surface(&self) -> Result<InstructedSurface, CliError> {
         let path = self.instruction.as_deref().ok_or(CliError::NoInstruction)?;
         let active = ActivePolicy::find(None, &self.repository)?;
         Ok(InstructedSurface::bind(&read(path)?, &active.policy)?)

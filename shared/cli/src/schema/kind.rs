@@ -3,6 +3,7 @@
 use crate::agents::AgentsAnswer;
 use crate::answer::Refusal;
 use crate::audit::AuditAnswer;
+use crate::control::ControlDone;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::doctrine::DoctrineAnswer;
 use crate::escalate::EscalateAnswer;
@@ -36,6 +37,7 @@ use premath_kernel::policy::retry::RetryPolicy;
 use premath_kernel::policy::trust::TrustRecord;
 use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::bootstrap::Bootstrap;
+use premath_kernel::record::control::{ControlAnswer, ControlRequest};
 use premath_kernel::record::event::{ProgressEvent, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
 use premath_kernel::record::own_checks::{OwnCheckRecords, OwnChecksWitness};
@@ -327,6 +329,35 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "answer-trajectory-query",
         "premath harness-trajectory query --json",
         || answer::<Projection<'_>>(&["harness-trajectory.query"], "path"),
+    ),
+    kind(
+        "control-request",
+        "A line that a client sends to the socket of a batch",
+        read::<ControlRequest>,
+    ),
+    kind(
+        "control-answer",
+        "The line that a batch answers",
+        written::<ControlAnswer>,
+    ),
+    kind(
+        "answer-batch",
+        "premath batch pause, resume, drain, stop, lanes --json",
+        || {
+            answer_alone::<ControlDone>(&[
+                "batch.pause",
+                "batch.resume",
+                "batch.drain",
+                "batch.stop",
+                "batch.lanes_add",
+                "batch.lanes_remove",
+            ])
+        },
+    ),
+    kind(
+        "answer-issue-control",
+        "premath cancel, premath retry ISSUE --json",
+        || answer::<ControlDone>(&["cancel", "retry"], "issuesPath"),
     ),
     kind("answer-retry-decide", "premath retry decide --json", || {
         answer_alone::<DecideAnswer<'_>>(&["retry.decide"])

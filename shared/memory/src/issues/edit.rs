@@ -16,6 +16,7 @@ use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Obs
 use premath_kernel::issue::own_check::METADATA_FIELD;
 use premath_kernel::issue::{Issue, RowChange, Status};
 use premath_kernel::json::time;
+use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::turn::{Block, Close, GatedChange, MutationKind};
 use serde_json::{Map, Value, json};
 
@@ -60,6 +61,13 @@ pub enum IssueChange {
         /// The fields.
         edit: IssueEdit,
     },
+    /// Opens an issue for another attempt, at once.
+    Retry {
+        /// The issue.
+        id: String,
+        /// What is added to its notes.
+        note: Option<String>,
+    },
     /// Changes an edge.
     Dependency {
         /// The issue that has the edge.
@@ -77,7 +85,7 @@ impl IssueChange {
         match self {
             Self::Add(_) => ChangeMorphism::IssueAdd,
             Self::Discover { .. } => ChangeMorphism::IssueDiscover,
-            Self::Update { .. } => ChangeMorphism::IssueUpdate,
+            Self::Update { .. } | Self::Retry { .. } => ChangeMorphism::IssueUpdate,
             Self::Dependency { edit, .. } => match edit {
                 DependencyEdit::Add { .. } => ChangeMorphism::DepAdd,
                 DependencyEdit::Remove { .. } => ChangeMorphism::DepRemove,
@@ -102,7 +110,7 @@ impl IssueChange {
         match self {
             Self::Add(new) | Self::Discover { new, .. } => new.status.as_deref(),
             Self::Update { edit, .. } => edit.status.as_deref(),
-            Self::Dependency { .. } => None,
+            Self::Retry { .. } | Self::Dependency { .. } => None,
         }
         .map(Status::parse)
     }
@@ -111,7 +119,9 @@ impl IssueChange {
     fn changes(&self) -> Option<&str> {
         match self {
             Self::Add(_) | Self::Discover { .. } => None,
-            Self::Update { id, .. } | Self::Dependency { id, .. } => Some(id),
+            Self::Update { id, .. } | Self::Retry { id, .. } | Self::Dependency { id, .. } => {
+                Some(id)
+            }
         }
     }
 }
@@ -319,6 +329,12 @@ fn edit_by(
             signer.sign(&mut change, now);
             changed(row, &change)
         }
+        IssueChange::Retry { id, note } => {
+            let row = find(state, id)?;
+            let mut change = reopened(row, note.as_deref(), seen)?;
+            signer.sign(&mut change, now);
+            changed(row, &change)
+        }
         IssueChange::Dependency {
             id,
             depends_on,
@@ -336,6 +352,39 @@ fn edit_by(
             Ok((vec![new.clone()], ChangeOutcome::Changed(Box::new(new))))
         }
     }
+}
+
+/// Opens an issue that no step works on, with a note below its notes.
+fn reopened(
+    row: &IssueRow,
+    note: Option<&str>,
+    seen: &Observation<'_>,
+) -> Result<RowChange, ChangeError> {
+    let (issue, now) = (&row.issue, seen.moment.wall);
+    if issue.status == Status::Tombstone {
+        let detail = format!("issue {} is deleted", issue.id);
+        return Err(ChangeError::Invalid(detail));
+    }
+    if lease::state(Some(issue), seen) == LeaseState::Active {
+        return Err(ChangeError::Refused(LeaseRefusal {
+            class: FailureClass::LeaseContentionActive,
+            detail: format!(
+                "an attempt on issue {} is running; cancel it first",
+                issue.id
+            ),
+        }));
+    }
+    let mut change = RowChange::new();
+    if issue.status != Status::Open {
+        change.set_status(&Status::Open, now);
+    }
+    change.remove("lease").remove("retry_at");
+    if let Some(note) = note.map(str::trim).filter(|note| !note.is_empty()) {
+        let notes = append_notes(&row.text_of("notes"), note);
+        change.set("notes", notes);
+    }
+    change.touch(now);
+    Ok(change)
 }
 
 fn update(

@@ -66,7 +66,7 @@ impl PendingChange {
             IssueChange::Update { edit, .. } => {
                 edit.description.is_some() || edit.verification.is_some()
             }
-            IssueChange::Dependency { .. } => false,
+            IssueChange::Retry { .. } | IssueChange::Dependency { .. } => false,
         };
         let row = rows.first().filter(|_| writes)?;
         Some(CheckNote {

@@ -2,14 +2,17 @@
 
 mod arguments;
 mod change;
+mod control;
 mod lease;
 mod look;
 
 pub(super) use arguments::ToolArguments;
 pub(super) use change::DiscoverInput;
+pub(super) use control::Caller;
 
 use super::context::{Context, Instructed};
 use crate::answer::{Answer, Refusal};
+use crate::control::ControlDone;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::error::CliError;
 use crate::form::{answer, read, read_with_repeats, with_place, written};
@@ -78,6 +81,11 @@ pub(super) enum Perform {
     Change(
         ChangeMorphism,
         fn(Instructed<'_>, ToolArguments) -> Result<Answer, CliError>,
+    ),
+    /// Asks the batch that runs.
+    Control(
+        ChangeMorphism,
+        fn(Caller<'_>, ToolArguments) -> Result<Answer, CliError>,
     ),
     /// Files what was found; inside a step it is asked for.
     Discover(fn(&IssueMemory, InstructedChange, ToolArguments) -> Result<Answer, CliError>),
@@ -273,6 +281,102 @@ pub(super) const TOOLS: &[Tool] = &[
         perform: Perform::Read(look::diagnostics),
     },
     Tool {
+        name: "batch_pause",
+        action: "batch.pause",
+        title: "Pause the batch",
+        about: "Start no new attempts; running ones continue.",
+        destructive: false,
+        idempotent: true,
+        place: ToolFile::None,
+        input: read::<control::ControlInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueClaim, control::pause),
+    },
+    Tool {
+        name: "batch_resume",
+        action: "batch.resume",
+        title: "Resume the batch",
+        about: "Start attempts again.",
+        destructive: false,
+        idempotent: false,
+        place: ToolFile::None,
+        input: read::<control::ControlInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueClaim, control::resume),
+    },
+    Tool {
+        name: "batch_drain",
+        action: "batch.drain",
+        title: "Drain the batch",
+        about: "Finish the running attempts, then end the batch.",
+        destructive: true,
+        idempotent: true,
+        place: ToolFile::None,
+        input: read::<control::ControlInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueClaim, control::drain),
+    },
+    Tool {
+        name: "batch_stop",
+        action: "batch.stop",
+        title: "Stop the batch",
+        about: "End the running attempts now, then the batch; their work is saved.",
+        destructive: true,
+        idempotent: true,
+        place: ToolFile::None,
+        input: read::<control::ControlInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueClaim, control::stop),
+    },
+    Tool {
+        name: "batch_lanes_add",
+        action: "batch.lanes_add",
+        title: "Add lanes",
+        about: "Create lanes that work beside the others of the running batch.",
+        destructive: false,
+        idempotent: false,
+        place: ToolFile::None,
+        input: read::<control::AddLanesInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueClaim, control::add_lanes),
+    },
+    Tool {
+        name: "batch_lanes_remove",
+        action: "batch.lanes_remove",
+        title: "Remove a lane",
+        about: "End a lane of the running batch after its running attempt.",
+        destructive: true,
+        idempotent: true,
+        place: ToolFile::None,
+        input: read::<control::RemoveLaneInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueClaim, control::remove_lane),
+    },
+    Tool {
+        name: "issue_cancel",
+        action: "cancel",
+        title: "Cancel attempts",
+        about: "End the running attempts of issues; their work is saved, and no attempt is used up.",
+        destructive: true,
+        idempotent: true,
+        place: ToolFile::Issues,
+        input: read::<control::CancelToolInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueUpdate, control::cancel),
+    },
+    Tool {
+        name: "issue_retry",
+        action: "retry",
+        title: "Retry issues",
+        about: "Open issues for another attempt; a note is in the next prompt.",
+        destructive: false,
+        idempotent: false,
+        place: ToolFile::Issues,
+        input: read::<control::RetryToolInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueUpdate, control::retry),
+    },
+    Tool {
         name: "harness_session_read",
         action: "harness-session.read",
         title: "Read the session",
@@ -361,7 +465,7 @@ impl Tool {
         match self.perform {
             Perform::Read(_) => None,
             Perform::Lease(operation, _) => Some(operation.change()),
-            Perform::Change(kind, _) => Some(kind),
+            Perform::Change(kind, _) | Perform::Control(kind, _) => Some(kind),
             Perform::Discover(_) => Some(ChangeMorphism::IssueDiscover),
         }
     }

@@ -103,6 +103,14 @@ operations! {
     }
     OperatorSurface {
         "op/premath.retry_decide"    "retry decide"    - - reads;
+        "op/premath.batch_pause"        "batch pause"        "batch_pause"        - writes IssueClaim;
+        "op/premath.batch_resume"       "batch resume"       "batch_resume"       - writes IssueClaim;
+        "op/premath.batch_drain"        "batch drain"        "batch_drain"        - writes IssueClaim;
+        "op/premath.batch_stop"         "batch stop"         "batch_stop"         - writes IssueClaim;
+        "op/premath.batch_lanes_add"    "batch lanes add"    "batch_lanes_add"    - writes IssueClaim;
+        "op/premath.batch_lanes_remove" "batch lanes remove" "batch_lanes_remove" - writes IssueClaim;
+        "op/premath.cancel"             "cancel"             "issue_cancel"       - writes IssueUpdate;
+        "op/premath.retry"              "retry"              "issue_retry"        - writes IssueUpdate;
         "op/premath.escalate"        "escalate"        - - writes IssueUpdate;
         "op/premath.agents_check"    "agents check"    - - reads;
         "op/premath.kpi"             "kpi"             - - reads;
