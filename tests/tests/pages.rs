@@ -57,6 +57,7 @@ tested! {
     retry: "guides/retry.md",
     filters: "guides/filters.md",
     nightly: "guides/nightly.md",
+    control: "guides/control.md",
     example: "guides/example.md",
     network: "guides/network.md",
     trust: "guides/trust.md",
