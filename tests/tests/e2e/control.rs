@@ -90,6 +90,22 @@ impl Ground {
             .unwrap_or_else(|| panic!("{id} is not dispatched: {}", self.batch().stdout()));
     }
 
+    /// Waits until a command of a phase printed something.
+    #[track_caller]
+    fn speaks(&self, stream: &str) {
+        let streams = self.scratch.root.join("artifacts/streams");
+        let printed = || {
+            let entries = fs::read_dir(&streams).ok()?.flatten();
+            let mut found = entries.filter(|entry| {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                name.contains(stream) && entry.metadata().is_ok_and(|meta| meta.len() > 0)
+            });
+            found.next().map(|_| ())
+        };
+        until(PATIENCE, printed)
+            .unwrap_or_else(|| panic!("nothing in {stream}: {}", self.batch().stdout()));
+    }
+
     /// Releases all work and waits for the end of the batch.
     #[track_caller]
     fn finish(&mut self, code: i32) {
@@ -463,6 +479,28 @@ fn the_socket_of_a_batch_that_was_killed_is_named_and_replaced() {
     ground.finish(143);
 }
 
+#[test]
+fn an_attempt_is_cancelled_while_its_work_is_verified_to_land() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    // The work of `b` waits in the landing queue behind that of `a`.
+    let work = r#"echo x > "src/$PREMATH_ISSUE_ID.txt"; [ "$PREMATH_ISSUE_ID" = a ] || exit 0"#;
+    let verify = "echo verifying; [ ! -e src/a.txt ] || sleep 600";
+    let run = scratch.landing_batch(work, verify);
+    let mut ground = Ground {
+        batch: Some(run.start()),
+        scratch,
+    };
+    ground.speaks("a.1.verify.stdout");
+    let answer = ground.premath(&["cancel", "a"]).exits(0).json();
+    assert_eq!(answer["issues"][0]["salvage"], "harness/salvage/a/1");
+    ground.over(1);
+    assert_eq!(ground.scratch.issue("a")["status"], "deferred");
+    assert_eq!(ground.scratch.issue("b")["status"], "closed");
+    let target = "harness/integration";
+    assert_eq!(ground.scratch.file_on(target, "src/a.txt"), None);
+    assert!(ground.scratch.file_on(target, "src/b.txt").is_some());
+}
+
 /// The grace of a cancelled command, and what the harness may take beside it on
 /// a machine that is busy with other tests.
 const GRACE: Duration = Duration::from_millis(500);
@@ -487,17 +525,7 @@ fn cancels(agent: Agent) {
         batch: Some(run.start()),
         scratch,
     };
-    let streams = ground.scratch.root.join("artifacts/streams");
-    let speaks = || {
-        let entries = fs::read_dir(&streams).ok()?.flatten();
-        let mut sizes = entries.filter(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            name.contains(".work.stdout") && entry.metadata().is_ok_and(|meta| meta.len() > 0)
-        });
-        sizes.next().map(|_| ())
-    };
-    until(PATIENCE, speaks)
-        .unwrap_or_else(|| panic!("the agent does not run: {}", ground.batch().stdout()));
+    ground.speaks(".work.stdout");
     let began = Instant::now();
     let answer = ground.premath(&["cancel", "a"]).exits(0).json();
     let took = began.elapsed();

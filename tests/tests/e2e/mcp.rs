@@ -87,6 +87,20 @@ fn calls(lease: &Value, turn: &Value) -> Vec<(&'static str, Value)> {
         ("issue_add", json!({"title": "Another"})),
         ("issue_check", json!({})),
         ("instruction_check", json!({})),
+        ("issue_retry", json!({"issues": ["c"], "note": "again"})),
+    ]
+}
+
+/// Calls for a batch, where none runs.
+fn without_a_batch() -> Vec<(&'static str, Value)> {
+    vec![
+        ("batch_pause", json!({})),
+        ("batch_resume", json!({})),
+        ("batch_drain", json!({"reason": "an end"})),
+        ("batch_stop", json!({})),
+        ("batch_lanes_add", json!({"count": 1})),
+        ("batch_lanes_remove", json!({"lane": "worker.1"})),
+        ("issue_cancel", json!({"issues": ["c"], "then": "open"})),
     ]
 }
 
@@ -127,14 +141,17 @@ fn a_public_client_drives_every_tool() {
             "mutation.use_evidence_missing",
         ),
     ];
+    let unheard = without_a_batch();
     let calls: Vec<Value> = accepted
         .iter()
         .map(|(tool, arguments)| json!([tool, arguments]))
         .chain(refused.iter().map(|(tool, args, _)| json!([tool, args])))
+        .chain(unheard.iter().map(|(tool, args)| json!([tool, args])))
         .collect();
     let said = answers_to_client(&scratch, &python, &calls);
     let mut names: Vec<_> = accepted.iter().map(|(tool, _)| *tool).collect();
     names.extend(refused.iter().map(|(tool, _, _)| *tool));
+    names.extend(unheard.iter().map(|(tool, _)| *tool));
     names.sort_unstable();
     names.dedup();
     assert_eq!(said["tools"], json!(names));
@@ -148,6 +165,11 @@ fn a_public_client_drives_every_tool() {
     for (answer, (tool, _, class)) in wrong.iter().zip(&refused) {
         assert_eq!(answer["isError"], true, "{tool}");
         assert_eq!(answer["answer"]["failureClasses"], json!([class]));
+    }
+    for (answer, (tool, _)) in wrong[refused.len()..].iter().zip(&unheard) {
+        assert_eq!(answer["isError"], true, "{tool}");
+        let error = answer["answer"]["error"].as_str().unwrap();
+        assert!(error.starts_with("no batch is running"), "{tool}: {error}");
     }
 }
 
