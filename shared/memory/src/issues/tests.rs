@@ -1,4 +1,5 @@
 mod instructed;
+mod retried;
 mod sealed;
 
 use super::*;
