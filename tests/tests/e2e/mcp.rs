@@ -104,20 +104,9 @@ fn without_a_batch() -> Vec<(&'static str, Value)> {
     ]
 }
 
-#[test]
-fn a_public_client_drives_every_tool() {
-    let Some(python) = python() else {
-        return skipped(
-            "the public MCP client",
-            "target/ci-tools/mcp has no Python with the package `mcp`",
-        );
-    };
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
-    with_instruction(&scratch);
-    let turn = turn_of_a_batch(&scratch);
-    let lease = json!({"id": "b", "assignee": "me", "leaseId": "lease1_b_me", "generation": 1});
-    let accepted = calls(&lease, &turn);
-    let refused = [
+/// Calls that are refused, with the class.
+fn refused(lease: Value) -> Vec<(&'static str, Value, &'static str)> {
+    vec![
         ("issue_lease_release", lease, "lease_missing"),
         (
             "issue_claim",
@@ -140,7 +129,23 @@ fn a_public_client_drives_every_tool() {
             json!({"issueId": "c", "dependsOnId": "b", "toType": "related"}),
             "mutation.use_evidence_missing",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn a_public_client_drives_every_tool() {
+    let Some(python) = python() else {
+        return skipped(
+            "the public MCP client",
+            "target/ci-tools/mcp has no Python with the package `mcp`",
+        );
+    };
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    with_instruction(&scratch);
+    let turn = turn_of_a_batch(&scratch);
+    let lease = json!({"id": "b", "assignee": "me", "leaseId": "lease1_b_me", "generation": 1});
+    let accepted = calls(&lease, &turn);
+    let refused = refused(lease);
     let unheard = without_a_batch();
     let calls: Vec<Value> = accepted
         .iter()

@@ -29,7 +29,11 @@ fn an_issue_is_opened_at_once_with_a_note_below_its_notes() {
         ("c", Some(""), ""),
     ] {
         let row = retry(&memory, id, note).unwrap();
-        assert_eq!(row.issue.status, premath_kernel::issue::Status::Open, "{id}");
+        assert_eq!(
+            row.issue.status,
+            premath_kernel::issue::Status::Open,
+            "{id}"
+        );
         assert_eq!(row.text_of("notes"), notes, "{id}");
         let value = row.value();
         for gone in ["retry_at", "closed_at", "closed_by_step", "blocked_by"] {
