@@ -25,7 +25,8 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::record::trajectory::{StepRow, action};
-use premath_memory::{Claimed, OutsideChange, StoreError, clock};
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{Claimed, OutsideChange, StoreError, clock, observation};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -233,10 +234,26 @@ fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Rep
         foreign_warning(&batch.foreign_rows()),
         batch.own_checks_warning(),
         network,
+        attention_warning(&batch.settings.roots),
     ];
     for detail in warnings.into_iter().flatten() {
         reporter.notice(&Notice::Warning { detail: &detail });
     }
+}
+
+/// Says that the last batch left something to look at.
+fn attention_warning(roots: &MemoryRoots) -> Option<String> {
+    let found = match observation::read(roots) {
+        Ok(found) => found?,
+        Err(error) => return Some(format!("the last batch is not known: {}", chain(&error))),
+    };
+    let count = found.needs_attention.len();
+    (count > 0).then(|| {
+        format!(
+            "batch {} left {count} item(s) that need attention: `premath observe needs_attention`",
+            found.batch_id
+        )
+    })
 }
 
 struct Shell<'a> {

@@ -6,12 +6,14 @@ mod bound;
 mod human;
 mod json;
 mod next;
+mod observation;
 mod outcome;
 mod sensitive;
 mod why;
 
 pub use human::HumanReporter;
 pub use json::JsonReporter;
+pub(crate) use observation::observation;
 
 use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;

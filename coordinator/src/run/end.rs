@@ -3,19 +3,21 @@
 use super::{InboxMessage, Shell};
 use crate::lane::LaneHandle;
 use crate::machine::LaneIndex;
-use crate::report::{JudgedTurn, Summary};
+use crate::report::{self, JudgedTurn, Summary};
 use crossbeam_channel::Receiver;
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit::{self, LoopEnd};
 use harness_worker::step::StepReport;
+use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::turn::broken_at;
+use premath_memory::report as kept;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{CompactionRule, MemoryView, artifact, clock, report};
+use premath_memory::{CompactionRule, MemoryView, artifact, clock, observation};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -72,6 +74,7 @@ impl Shell<'_> {
         let roots = &self.batch.settings.roots;
         summary.judged = judged_turns(&summary, roots);
         keep(&mut summary, roots);
+        observe(&summary, &self.batch.settings.mode, roots);
         self.batch.reached(Boundary::ReportKept);
         self.reporter.summary(&summary);
         summary
@@ -157,12 +160,19 @@ fn judged_turns(summary: &Summary, roots: &MemoryRoots) -> BTreeMap<IssueId, Jud
 
 /// Keeps the report as text, to be read later.
 fn keep(summary: &mut Summary, roots: &MemoryRoots) {
-    let path = report::path(roots, &summary.batch_id);
+    let path = kept::path(roots, &summary.batch_id);
     // The text says where it is.
     summary.kept = Some(path.clone());
-    if let Err(error) = report::keep(&path, &summary.text()) {
+    if let Err(error) = kept::keep(&path, &summary.text()) {
         tracing::error!(%error, "the report was not kept");
         summary.kept = None;
+    }
+}
+
+/// Writes what the next session begins with.
+fn observe(summary: &Summary, mode: &MutationMode, roots: &MemoryRoots) {
+    if let Err(error) = observation::write(roots, &report::observation(summary, mode)) {
+        tracing::error!(%error, "the observation was not written");
     }
 }
 

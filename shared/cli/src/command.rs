@@ -16,6 +16,7 @@ use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
 use crate::kpi::KpiArgs;
 use crate::mcp::McpServeArgs;
+use crate::observe::ObserveArgs;
 use crate::policy::PolicyArgs;
 use crate::report::ReportArgs;
 use crate::retry::RetryArgs;
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     Cancel(CancelArgs),
     /// Print the report of a batch
     Report(ReportArgs),
+    /// Show what the last batch left, for the session that follows
+    Observe(ObserveArgs),
     /// Show changed governing files and accept them
     Trust(TrustArgs),
     /// Show and try the sandbox of a step's commands
@@ -136,6 +139,7 @@ impl Command {
             Self::Batch(args) => args.run(),
             Self::Cancel(args) => args.run(),
             Self::Report(args) => args.run(),
+            Self::Observe(args) => args.run(),
             Self::Trust(args) => args.run(json),
             Self::Sandbox(args) => args.run(),
             Self::Doctor(args) => args.run(),

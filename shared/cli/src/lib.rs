@@ -22,6 +22,7 @@ mod issue;
 mod join_check;
 mod kpi;
 mod mcp;
+mod observe;
 mod operator;
 mod paths;
 mod policy;

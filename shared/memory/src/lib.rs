@@ -22,6 +22,7 @@ mod journal;
 pub mod lane_record;
 pub mod leftover;
 mod lock;
+pub mod observation;
 pub mod private;
 pub mod projection;
 pub mod report;

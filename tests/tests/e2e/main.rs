@@ -35,6 +35,7 @@ mod misbehaviour;
 mod mise;
 mod namespace;
 mod night;
+mod observe;
 mod own;
 mod own_checks;
 mod own_files;

@@ -66,9 +66,10 @@ impl Context {
         match tool.place {
             ToolFile::None => Ok(arguments),
             ToolFile::Issues => arguments.in_camel_case()?.without_issues_path(&self.issues),
-            ToolFile::Session | ToolFile::Trajectory | ToolFile::Instruction => {
-                arguments.in_camel_case()
-            }
+            ToolFile::Session
+            | ToolFile::Trajectory
+            | ToolFile::Instruction
+            | ToolFile::Repository => arguments.in_camel_case(),
         }
     }
 
@@ -182,6 +183,7 @@ impl ToolFile {
             Self::Session => Some(("path", context.session.clone())),
             Self::Trajectory => Some(("path", context.trajectory.clone())),
             Self::Instruction => Some(("path", context.instruction.clone()?)),
+            Self::Repository => Some(("repository", context.repository.clone())),
             Self::None => None,
         }
     }

@@ -17,6 +17,7 @@ use crate::issue::{
     IssueAnswer, IssuesAnswer, ShowAnswer,
 };
 use crate::join_check::JoinCheckAnswer;
+use crate::observe::{AttentionAnswer, ObservationAnswer};
 use crate::policy::{
     PolicyCheckAnswer, PolicyDiffAnswer, PolicyExplainAnswer, PolicySealAnswer, PolicyShowAnswer,
 };
@@ -40,6 +41,7 @@ use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::control::{ControlAnswer, ControlRequest};
 use premath_kernel::record::event::{ProgressEvent, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
+use premath_kernel::record::observation::Observation;
 use premath_kernel::record::own_checks::{OwnCheckRecords, OwnChecksWitness};
 use premath_kernel::record::sandbox_profile::SandboxProfile;
 use premath_kernel::record::session::Session;
@@ -406,6 +408,21 @@ pub(super) const KINDS: &[SchemaKind] = &[
     kind("answer-world-submit", "premath world submit --json", || {
         answer::<CrossingAnswer<'_>>(&["world.submit"], "path")
     }),
+    kind(
+        "observation",
+        "artifacts/observation/latest.json: what the last batch left",
+        read::<Observation>,
+    ),
+    kind(
+        "answer-observe",
+        "premath observe latest|instruction --json",
+        || answer::<ObservationAnswer>(&["observe.latest", "observe.instruction"], "repository"),
+    ),
+    kind(
+        "answer-observe-attention",
+        "premath observe needs_attention --json",
+        || answer::<AttentionAnswer>(&["observe.needs_attention"], "repository"),
+    ),
     kind("answer-report", "premath report --json", || {
         answer::<ReportAnswer>(&["report"], "reportsPath")
     }),

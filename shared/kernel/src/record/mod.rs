@@ -7,6 +7,7 @@ pub mod boundary;
 pub mod control;
 pub mod event;
 pub mod feature;
+pub mod observation;
 pub mod own_checks;
 pub mod recorded_turn;
 pub mod sandbox_profile;

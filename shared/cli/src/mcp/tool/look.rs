@@ -4,7 +4,7 @@ use super::super::context::Context;
 use super::ToolArguments;
 use crate::answer::Answer;
 use crate::error::CliError;
-use crate::{dep, instruction, issue, join_check, session};
+use crate::{dep, instruction, issue, join_check, observe, session};
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::issue::lease::LeaseProjection;
 use premath_memory::clock;
@@ -31,6 +31,29 @@ pub(super) fn list(context: &Context, arguments: ToolArguments) -> Result<Answer
 pub(super) fn blocked(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
     let Nothing {} = arguments.read()?;
     issue::blocked(&*context.memory()?)
+}
+
+pub(super) fn observe_latest(
+    context: &Context,
+    arguments: ToolArguments,
+) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    observe::latest(&context.repository)
+}
+
+pub(super) fn observe_needs_attention(
+    context: &Context,
+    arguments: ToolArguments,
+) -> Result<Answer, CliError> {
+    let Nothing {} = arguments.read()?;
+    observe::needs_attention(&context.repository)
+}
+
+pub(super) fn observe_instruction(
+    context: &Context,
+    arguments: ToolArguments,
+) -> Result<Answer, CliError> {
+    observe::instruction(&context.repository, &arguments.read()?)
 }
 
 /// What `issue_lease_projection` answers.

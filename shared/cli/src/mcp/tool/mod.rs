@@ -23,6 +23,7 @@ use crate::issue::{
     ListArgs,
 };
 use crate::join_check::JoinCheckAnswer;
+use crate::observe::{AttentionAnswer, InstructionQuery, ObservationAnswer};
 use crate::session::SessionAnswer;
 use crate::trajectory::QueryArgs;
 use premath_kernel::authority::claim::ChangeMorphism;
@@ -64,6 +65,8 @@ pub(super) enum ToolFile {
     Trajectory,
     /// The instruction that the server acts under.
     Instruction,
+    /// The repository that the server is for.
+    Repository,
     None,
 }
 
@@ -401,6 +404,42 @@ pub(super) const TOOLS: &[Tool] = &[
         perform: Perform::Read(look::trajectory),
     },
     Tool {
+        name: "observe_latest",
+        action: "observe.latest",
+        title: "The last batch",
+        about: "Read what the last batch left.",
+        destructive: false,
+        idempotent: true,
+        place: ToolFile::Repository,
+        input: nothing,
+        output: |tool| tool.answer::<ObservationAnswer>(),
+        perform: Perform::Read(look::observe_latest),
+    },
+    Tool {
+        name: "observe_needs_attention",
+        action: "observe.needs_attention",
+        title: "What needs attention",
+        about: "List what a person should look at after the last batch.",
+        destructive: false,
+        idempotent: true,
+        place: ToolFile::Repository,
+        input: nothing,
+        output: |tool| tool.answer::<AttentionAnswer>(),
+        perform: Perform::Read(look::observe_needs_attention),
+    },
+    Tool {
+        name: "observe_instruction",
+        action: "observe.instruction",
+        title: "The last batch of an instruction",
+        about: "Read what the last batch left, if it acted under an instruction.",
+        destructive: false,
+        idempotent: true,
+        place: ToolFile::Repository,
+        input: read::<InstructionQuery>,
+        output: |tool| tool.answer::<ObservationAnswer>(),
+        perform: Perform::Read(look::observe_instruction),
+    },
+    Tool {
         name: "instruction_check",
         action: "instruction.check",
         title: "Check the instruction",
@@ -473,6 +512,7 @@ impl Tool {
     fn answer<T: schemars::JsonSchema>(&self) -> Schema {
         let place = match self.place {
             ToolFile::Issues => "issuesPath",
+            ToolFile::Repository => "repository",
             ToolFile::Session | ToolFile::Trajectory | ToolFile::Instruction | ToolFile::None => {
                 "path"
             }
@@ -535,6 +575,7 @@ fn refused(place: ToolFile) -> Schema {
         ToolFile::Session | ToolFile::Trajectory | ToolFile::Instruction => {
             with_place(schema, "path")
         }
+        ToolFile::Repository => with_place(schema, "repository"),
         ToolFile::None => schema,
     }
 }

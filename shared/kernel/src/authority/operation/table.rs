@@ -89,6 +89,9 @@ operations! {
         "op/harness.feature_next"      "harness-feature next"      -                          - reads;
         "op/harness.trajectory_append" "harness-trajectory append" -                          - writes;
         "op/harness.trajectory_query"  "harness-trajectory query"  "harness_trajectory_query" - reads;
+        "op/mcp.observe_latest"          "observe latest"          "observe_latest"          - reads;
+        "op/mcp.observe_needs_attention" "observe needs_attention" "observe_needs_attention" - reads;
+        "op/mcp.observe_instruction"     "observe instruction"     "observe_instruction"     - reads;
     }
     GateExecution {
         "op/harness.join_check"    "harness-join-check"    "join_check" - reads;
