@@ -91,13 +91,17 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_se
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "compact" -d 'Rewrite the issue store sorted, one row per issue'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "accept-changes" -d 'Accept rows that changed outside a transaction'
 complete -c premath -n "__fish_premath_using_subcommand issue; and not __fish_seen_subcommand_from add list show ready blocked check update claim claim-next renew release discover compact accept-changes help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l file -d 'Read the description from a file; `-` reads stdin' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l depends-on -d 'Wait for this issue; may be repeated' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l parent -d 'Make it a part of this issue' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l design -d 'Set how it is to be done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l status -d 'Set the status' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l id -d 'Set the id [default: the next free number]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l description -d 'Set what is to be done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l verification -d 'Set the command that verifies it, beside the batch\'s own' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -d 'Set when it counts as done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l verification -l verify -d 'Set the command that verifies it, beside the batch\'s own' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l acceptance-criteria -l acceptance -d 'Set when it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l notes -d 'Set the notes' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Set the priority; lower runs first' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l priority -d 'Set the priority: 0 to 4, or critical, high, medium, low, backlog; lower runs first' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l type -d 'Set the type; any word' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l labels -d 'Set the labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l assignee -d 'Set who it is assigned to' -r
@@ -105,7 +109,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -l json -d 'Answer with one JSON document on stdout'
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from add" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l status -d 'List only issues with this status' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l assignee -d 'List only issues assigned to this name; "" for unassigned ones' -r
@@ -134,11 +138,16 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from check" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l title -d 'Set what it is about, in a line' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l description -d 'Set what is to be done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l verification -d 'Set the command that verifies it; an empty text clears it' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l file -d 'Read the description from a file; `-` reads stdin' -r -F
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l verification -l verify -d 'Set the command that verifies it; an empty text clears it' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l design -d 'Set how it is to be done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l acceptance-criteria -l acceptance -d 'Set when it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes -d 'Replace the notes' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l notes-file -d 'Replace the notes by those of a file; `-` reads stdin' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l status -d 'Set the status; closed, blocked and tombstone require --reason' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Set the priority; lower runs first' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l priority -d 'Set the priority: 0 to 4, or critical, high, medium, low, backlog; lower runs first' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l type -d 'Set the type; any word' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l labels -d 'Replace the labels, separated by commas; "" removes them' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l assignee -d 'Set who it is assigned to' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l owner -d 'Set the owner' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from update" -l reason -l override-reason -d 'Give the reason for the change; recorded in the issue\'s row' -r
@@ -181,10 +190,10 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from release" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l id -d 'Set the id [default: the next free number]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l description -d 'Set what is to be done' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l verification -d 'Set the command that verifies it, beside the batch\'s own' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -d 'Set when it counts as done' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l verification -l verify -d 'Set the command that verifies it, beside the batch\'s own' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l acceptance-criteria -l acceptance -d 'Set when it counts as done' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l notes -d 'Set the notes' -r
-complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Set the priority; lower runs first' -r
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l priority -d 'Set the priority: 0 to 4, or critical, high, medium, low, backlog; lower runs first' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l type -d 'Set the type; any word' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l labels -d 'Set the labels, separated by commas' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from discover" -l assignee -d 'Set who it is assigned to' -r

@@ -163,7 +163,7 @@ const COMMANDS: &[&str] = &[
     "issue show o-1",
     "issue release o-1",
     "issue discover o-1 Three --id o-3",
-    "issue update o-3 --status odd",
+    "issue update o-3 --status deferred",
     "issue check",
     "dep diagnostics",
     "dep remove o-2 o-1 --type waits-for",

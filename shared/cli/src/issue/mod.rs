@@ -1,6 +1,7 @@
 //! `premath issue …`
 
 mod accept;
+mod add;
 mod check;
 mod failure;
 mod lease;
@@ -39,7 +40,7 @@ pub(crate) struct IssueArgs {
 #[derive(Debug, Subcommand)]
 enum IssueCommand {
     /// File an issue
-    Add(write::AddArgs),
+    Add(add::AddArgs),
     /// List issues by id, closed ones included
     List(query::ListArgs),
     /// Show one issue and its blockers

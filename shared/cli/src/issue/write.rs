@@ -8,26 +8,12 @@ use crate::error::CliError;
 use crate::operator::{Reason, step_id};
 use crate::paths;
 use clap::Args;
-use premath_kernel::issue::Status;
+use premath_kernel::issue::{Status, word};
 use premath_memory::{CompactionRule, IssueChange, IssueEdit, IssueMemory, IssueRow, NewIssue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-/// The issue to file.
-#[derive(Debug, Args)]
-pub(super) struct AddArgs {
-    /// What the issue is about, in a line
-    title: String,
-    /// Set the status
-    #[arg(long, default_value = "open")]
-    status: String,
-    #[command(flatten)]
-    fields: NewFields,
-    #[command(flatten)]
-    reason: Reason,
-}
 
 /// What a new issue may have beside its title.
 #[derive(Debug, Args)]
@@ -39,18 +25,29 @@ pub(super) struct NewFields {
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) description: String,
     /// Set the command that verifies it, beside the batch's own
-    #[arg(long, default_value = "", value_name = "COMMAND")]
+    #[arg(
+        long,
+        visible_alias = "verify",
+        default_value = "",
+        value_name = "COMMAND"
+    )]
     pub(super) verification: String,
     /// Set when it counts as done
-    #[arg(long, default_value = "", value_name = "TEXT")]
+    #[arg(
+        long,
+        visible_alias = "acceptance",
+        default_value = "",
+        value_name = "TEXT"
+    )]
     pub(super) acceptance_criteria: String,
     /// Set the notes
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(super) notes: String,
-    /// Set the priority; lower runs first
+    /// Set the priority: 0 to 4, or critical, high, medium, low, backlog; lower runs first
     #[arg(
         long,
         default_value_t = premath_kernel::issue::DEFAULT_PRIORITY,
+        value_parser = word::parse_priority,
         allow_negative_numbers = true
     )]
     pub(super) priority: i64,
@@ -73,7 +70,7 @@ pub(super) struct NewFields {
 }
 
 impl NewFields {
-    fn into_issue(self, title: String, status: Option<String>) -> NewIssue {
+    pub(super) fn into_issue(self, title: String, status: Option<String>) -> NewIssue {
         NewIssue {
             id: self.id,
             title,
@@ -87,14 +84,25 @@ impl NewFields {
             assignee: self.assignee,
             owner: self.owner,
             labels: words(self.labels),
+            ..NewIssue::default()
         }
     }
 }
 
-/// Drops the empty words that stray commas make.
+/// Drops the empty words that stray commas make, and words that are there twice.
 pub(crate) fn words(given: Vec<String>) -> Vec<String> {
-    let trimmed = given.into_iter().map(|word| word.trim().to_owned());
-    trimmed.filter(|word| !word.is_empty()).collect()
+    let mut words: Vec<String> = Vec::new();
+    for word in given.iter().map(|word| word.trim()) {
+        if !word.is_empty() && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}
+
+/// Returns the labels of a list, each once, in its order.
+fn labels(list: &str) -> Vec<String> {
+    words(list.split(',').map(str::to_owned).collect())
 }
 
 /// Refuses a blank title.
@@ -105,21 +113,8 @@ pub(crate) fn titled(title: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Warns about an unknown status word, which may be a typo.
-fn with_status_note(answer: Answer, status: Option<&str>) -> Answer {
-    match status.map(Status::parse) {
-        Some(Status::Other(word)) => answer
-            .note(format!(
-                "warning: unknown status \"{word}\"; expected one of open, in_progress, blocked, \
-                 closed"
-            ))
-            .note("hint: the status is stored, but no batch takes this issue"),
-        _ => answer,
-    }
-}
-
 /// Warns about an incomplete last line, with the file that it was moved to.
-fn with_aside_note(answer: Answer, memory: &IssueMemory) -> Answer {
+pub(super) fn with_aside_note(answer: Answer, memory: &IssueMemory) -> Answer {
     match memory.set_aside() {
         Some(aside) => answer.note(format!(
             "warning: the last line of {} was incomplete; it was moved to {}",
@@ -135,22 +130,6 @@ fn with_aside_note(answer: Answer, memory: &IssueMemory) -> Answer {
 pub(crate) struct IssueAnswer<'a> {
     /// The issue in its current state.
     pub(super) issue: IssueView<'a>,
-}
-
-impl AddArgs {
-    pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
-        let authority = self.reason.authority()?;
-        titled(&self.title)?;
-        let new = self
-            .fields
-            .into_issue(self.title, Some(self.status.clone()));
-        let memory = paths::open(path, true)?;
-        let row = memory.operate(authority, IssueChange::Add(new))?;
-        Ok(with_status_note(
-            with_aside_note(added(&row), &memory),
-            Some(&self.status),
-        ))
-    }
 }
 
 /// The issue that was found.
@@ -238,9 +217,18 @@ pub(super) struct UpdateArgs {
     /// Set what is to be done
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
+    /// Read the description from a file; `-` reads stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "description")]
+    file: Option<PathBuf>,
     /// Set the command that verifies it; an empty text clears it
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, visible_alias = "verify", value_name = "COMMAND")]
     verification: Option<String>,
+    /// Set how it is to be done
+    #[arg(long, value_name = "TEXT")]
+    design: Option<String>,
+    /// Set when it counts as done
+    #[arg(long, visible_alias = "acceptance", value_name = "TEXT")]
+    acceptance_criteria: Option<String>,
     /// Replace the notes
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
@@ -252,9 +240,15 @@ pub(super) struct UpdateArgs {
     /// Any other than in_progress clears the lease.
     #[arg(long)]
     status: Option<String>,
-    /// Set the priority; lower runs first
-    #[arg(long, allow_negative_numbers = true)]
+    /// Set the priority: 0 to 4, or critical, high, medium, low, backlog; lower runs first
+    #[arg(long, value_parser = word::parse_priority, allow_negative_numbers = true)]
     priority: Option<i64>,
+    /// Set the type; any word
+    #[arg(long = "type", value_name = "TYPE")]
+    issue_type: Option<String>,
+    /// Replace the labels, separated by commas; "" removes them
+    #[arg(long)]
+    labels: Option<String>,
     /// Set who it is assigned to
     #[arg(long, value_name = "NAME")]
     assignee: Option<String>,
@@ -279,13 +273,21 @@ impl UpdateArgs {
             Some(file) => Some(read_text(&file)?),
             None => self.notes,
         };
+        let description = match self.file {
+            Some(file) => Some(read_text(&file)?),
+            None => self.description,
+        };
         let edit = IssueEdit {
             title: self.title,
-            description: self.description,
+            description,
             verification: self.verification,
+            design: self.design,
+            acceptance_criteria: self.acceptance_criteria,
             notes,
-            status: self.status.clone(),
+            status: self.status,
             priority: self.priority,
+            issue_type: self.issue_type,
+            labels: self.labels.as_deref().map(labels),
             assignee: self.assignee,
             owner: self.owner,
         };
@@ -295,7 +297,7 @@ impl UpdateArgs {
         let memory = paths::open(path, false)?;
         let update = IssueChange::Update { id: self.id, edit };
         let row = memory.operate(authority, update)?;
-        Ok(with_status_note(updated(&row), self.status.as_deref()))
+        Ok(updated(&row))
     }
 }
 
@@ -308,7 +310,7 @@ pub(crate) struct CompactAnswer {
     count: usize,
 }
 
-fn read_text(file: &Path) -> Result<String, CliError> {
+pub(super) fn read_text(file: &Path) -> Result<String, CliError> {
     let read = if file == Path::new("-") {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map(|_| text)

@@ -67,7 +67,7 @@ fn an_issue_goes_from_filed_to_closed() {
     assert_eq!(added["issuesPath"], scratch.issues().to_str().unwrap());
     assert_eq!(added["issue"]["issueType"], "bug");
     assert_eq!(added["issue"]["operatorOverride"]["operator"], "ann");
-    scratch.json(&["issue", "add", "First", "--id", "a-1", "--priority", "-1"]);
+    scratch.json(&["issue", "add", "First", "--id", "a-1", "--priority", "high"]);
     scratch.json(&["issue", "add", "Third", "--description", "later"]);
     scratch.json(&["dep", "add", "a-3", "a-1"]);
 

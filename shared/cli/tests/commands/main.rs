@@ -10,6 +10,7 @@ mod answer;
 mod classes;
 mod conformance;
 mod evidence;
+mod filing;
 mod issue;
 mod policy;
 mod projection;

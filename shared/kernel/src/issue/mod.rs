@@ -9,6 +9,7 @@ pub mod lease;
 pub mod outbox;
 pub mod own_check;
 mod row;
+pub mod word;
 
 pub use row::{
     DEFAULT_PRIORITY, DEFAULT_TYPE, Dependency, EdgeKind, HoldKind, Holder, Issue, IssueScope,

@@ -6,10 +6,11 @@ use crate::error::ChangeError;
 use crate::row::IssueRow;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::EdgeKind;
-use premath_kernel::issue::graph::Scope;
+use premath_kernel::issue::graph::{Diagnosis, IssueGraph, Scope};
 use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::json::time;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// What a person does to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +104,7 @@ pub(super) fn edges(
     Ok(edges)
 }
 
-fn new_edge(
+pub(super) fn new_edge(
     id: &str,
     depends_on: &str,
     kind: &str,
@@ -128,15 +129,34 @@ pub(super) fn refuse_new_cycle(
     old: &IssueRow,
     new: &IssueRow,
 ) -> Result<(), ChangeError> {
-    let before = state.diagnose(Scope::Active).cycles;
+    let before = state.diagnose(Scope::Active);
     state.graph_mut().upsert(&new.issue);
     let after = state.graph().diagnose(Scope::Active);
     state.graph_mut().upsert(&old.issue);
+    refuse_made_cycle(&before, after, |id| *id == *new.issue.id)
+}
+
+/// Refuses issues whose edges close a cycle among active issues.
+pub(super) fn refuse_cycle_of_new(state: &State, new: &[IssueRow]) -> Result<(), ChangeError> {
+    let before = state.graph().diagnose(Scope::Active);
+    let issues = state.rows().chain(new).map(|row| &row.issue);
+    let after = IssueGraph::build(issues).diagnose(Scope::Active);
+    let ids: BTreeSet<&str> = new.iter().map(|row| &*row.issue.id).collect();
+    refuse_made_cycle(&before, after, |id| ids.contains(id))
+}
+
+/// Refuses a cycle that was not there before and that a changed issue is in.
+fn refuse_made_cycle(
+    before: &Diagnosis,
+    after: Diagnosis,
+    is_changed: impl Fn(&str) -> bool,
+) -> Result<(), ChangeError> {
     // An existing cycle does not refuse the edge, which may be part of its
     // repair.
     let made = after.cycles.iter().find(|cycle| {
-        cycle.contains(&new.issue.id)
+        cycle.iter().any(|id| is_changed(id))
             && !before
+                .cycles
                 .iter()
                 .any(|old| cycle.iter().all(|member| old.contains(member)))
     });
@@ -144,7 +164,7 @@ pub(super) fn refuse_new_cycle(
         return Ok(());
     };
     let path = match after.cycle_path {
-        Some(path) if path.contains(&new.issue.id) => path.join(" -> "),
+        Some(path) if path.iter().any(|id| is_changed(id)) => path.join(" -> "),
         _ => made.join(", "),
     };
     Err(ChangeError::Refused(LeaseRefusal {

@@ -14,11 +14,13 @@ use premath_kernel::authority::{InstructedChange, InstructedRecord, OperatorOver
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
 use premath_kernel::issue::own_check::METADATA_FIELD;
+use premath_kernel::issue::word::{self, KNOWN_STATUSES};
 use premath_kernel::issue::{Issue, RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::turn::{Block, Close, GatedChange, MutationKind};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// Fields of an issue to set; `None` leaves one as it is, an
 /// empty text clears it.
@@ -30,12 +32,20 @@ pub struct IssueEdit {
     pub description: Option<String>,
     /// The command that verifies it, in the metadata.
     pub verification: Option<String>,
+    /// How it is to be done.
+    pub design: Option<String>,
+    /// When it counts as done.
+    pub acceptance_criteria: Option<String>,
     /// Notes.
     pub notes: Option<String>,
     /// The status.
     pub status: Option<String>,
     /// The priority.
     pub priority: Option<i64>,
+    /// The type.
+    pub issue_type: Option<String>,
+    /// The labels, instead of those that it has.
+    pub labels: Option<Vec<String>>,
     /// The assignee.
     pub assignee: Option<String>,
     /// The owner.
@@ -135,8 +145,8 @@ pub(super) enum ChangeSigner<'a> {
     Turn(&'a InstructedRecord, &'a str),
 }
 
-impl ChangeSigner<'_> {
-    fn name(&self) -> &str {
+impl<'a> ChangeSigner<'a> {
+    pub(super) fn name(&self) -> &'a str {
         match self {
             Self::Operator(authority) => authority.operator(),
             Self::Instruction(record) | Self::Turn(record, _) => record.asked_by(),
@@ -202,6 +212,15 @@ pub(super) fn instruct(
                 authority.kind().claim(),
                 edit.kind().claim()
             ),
+        }));
+    }
+    if let IssueChange::Add(new) | IssueChange::Discover { new, .. } = edit
+        && new.has_edges()
+    {
+        // An edge under an instruction uses up the right of a turn.
+        return Err(ChangeError::Refused(LeaseRefusal {
+            class: FailureClass::MutationUseEvidenceMissing,
+            detail: "only an operator files an issue together with its edges".to_owned(),
         }));
     }
     let record = authority.record();
@@ -315,6 +334,9 @@ fn edit_by(
     seen: &Observation<'_>,
 ) -> Decided {
     let now = seen.moment.wall;
+    if let Some(status) = edit.status() {
+        refuse_unknown(state, &status)?;
+    }
     match edit {
         IssueChange::Add(new) => add(state, new, None, Some(signer), seen),
         IssueChange::Discover { parent, new } => {
@@ -387,6 +409,27 @@ fn reopened(
     Ok(change)
 }
 
+/// Refuses a status that neither the harness nor beads nor a row of the file
+/// has: a wrong word would hold every issue that depends on this one.
+fn refuse_unknown(state: &State, status: &Status) -> Result<(), ChangeError> {
+    let is_used = || state.rows().any(|row| row.issue.status == *status);
+    if word::is_known(status) || is_used() {
+        return Ok(());
+    }
+    let mut known: Vec<&str> = KNOWN_STATUSES.to_vec();
+    let used: BTreeSet<&str> = state.rows().map(|row| row.issue.status.as_str()).collect();
+    known.extend(used.iter().filter(|word| !KNOWN_STATUSES.contains(word)));
+    let given = status.as_str();
+    let meant = match word::status_meant_by(given) {
+        Some(meant) => format!(" (`{given}` is `{meant}` here)"),
+        None => String::new(),
+    };
+    Err(ChangeError::Invalid(format!(
+        "unknown status `{given}`; it must be one of {}{meant}",
+        known.join(", ")
+    )))
+}
+
 fn update(
     change: &mut RowChange,
     row: &IssueRow,
@@ -407,11 +450,20 @@ fn update(
     };
     text("title", &edit.title);
     text("description", &edit.description);
+    text("design", &edit.design);
+    text("acceptance_criteria", &edit.acceptance_criteria);
+    text("issue_type", &edit.issue_type);
     text("notes", &edit.notes);
     text("assignee", &edit.assignee);
     text("owner", &edit.owner);
     if let Some(command) = &edit.verification {
         set_verification(change, row, command)?;
+    }
+    if let Some(labels) = &edit.labels {
+        match labels.is_empty() {
+            true => drop(change.remove("labels")),
+            false => drop(change.set("labels", labels)),
+        }
     }
     if let Some(priority) = edit.priority {
         change.set("priority", priority);

@@ -1,6 +1,7 @@
 //! Issues that are filed: by a person, or by a step that came upon them.
 
-use super::change::{ChangeOutcome, Decided, edited};
+use super::change::{ChangeOutcome, Decided, edited, find};
+use super::dependency::{new_edge, refuse_cycle_of_new};
 use super::edit::ChangeSigner;
 use super::state::State;
 use crate::error::ChangeError;
@@ -8,10 +9,11 @@ use crate::row::IssueRow;
 use premath_kernel::issue::dispatch::FOLLOW_UP_LABEL;
 use premath_kernel::issue::lease::Observation;
 use premath_kernel::issue::own_check::METADATA_FIELD;
-use premath_kernel::issue::{Issue, RowChange, Status};
+use premath_kernel::issue::{EdgeKind, Issue, RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::policy::escalation::{EscalationReport, follow_up};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// An issue to be filed; empty fields are left out of its row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct NewIssue {
     pub description: String,
     /// The command that verifies it, in the metadata.
     pub verification: String,
+    /// How it is to be done.
+    pub design: String,
     /// When it counts as done.
     pub acceptance_criteria: String,
     /// Notes.
@@ -40,9 +44,26 @@ pub struct NewIssue {
     pub owner: String,
     /// The labels of the issue.
     pub labels: Vec<String>,
+    /// Issues that it waits for.
+    pub depends_on: Vec<String>,
+    /// The issue that it is a part of.
+    pub parent: Option<String>,
 }
 
 impl NewIssue {
+    /// Returns whether it has edges of its own to other issues.
+    pub(super) fn has_edges(&self) -> bool {
+        !self.depends_on.is_empty() || self.parent.is_some()
+    }
+
+    /// Returns its edges: what it points to, and how.
+    fn edges(&self) -> BTreeSet<(&str, EdgeKind)> {
+        let waits = self.depends_on.iter().map(|id| (id, EdgeKind::parse("")));
+        let part = self.parent.iter().map(|id| (id, EdgeKind::ParentChild));
+        let named = waits.chain(part).map(|(id, kind)| (id.trim(), kind));
+        named.filter(|(id, _)| !id.is_empty()).collect()
+    }
+
     /// Makes the follow-up of an issue whose step failed.
     pub fn follow_up(report: &EscalationReport<'_>, parent: &Issue) -> Self {
         let follow_up = follow_up(report);
@@ -94,10 +115,21 @@ pub(super) fn add(
     if state.get(&id).is_some() {
         return Err(ChangeError::Invalid(format!("issue {id} already exists")));
     }
-    let row = row_of(new, &id, discovered_from, &now);
+    for (target, _) in new.edges() {
+        find(state, target)?;
+    }
+    let mut row = row_of(new, &id, &now);
+    let by = signer.map_or("", |signer| signer.name());
+    let edges = edges_of(new, &id, discovered_from, (by, seen.moment.wall));
+    if !edges.is_empty() {
+        row.insert("dependencies".into(), edges.into());
+    }
     let text = Value::Object(row).to_string();
     let mut row = IssueRow::parse(&text)
         .map_err(|error| ChangeError::Invalid(format!("issue {id}: {error}")))?;
+    if new.has_edges() {
+        refuse_cycle_of_new(state, std::slice::from_ref(&row))?;
+    }
     if let Some(signer) = signer {
         let mut change = RowChange::new();
         signer.sign(&mut change, seen.moment.wall);
@@ -106,20 +138,30 @@ pub(super) fn add(
     Ok((vec![row.clone()], ChangeOutcome::Changed(Box::new(row))))
 }
 
-/// Makes the fields of a new issue's row; `discovered_from` is an issue and who
-/// came upon the new one there.
-fn row_of(
+/// Makes the edges of a new issue; `discovered_from` is an issue and who came
+/// upon the new one there, `made` is who files it and when.
+fn edges_of(
     new: &NewIssue,
     id: &str,
     discovered_from: Option<(&str, &str)>,
-    now: &str,
-) -> Map<String, Value> {
+    (by, now): (&str, jiff::Timestamp),
+) -> Vec<Value> {
+    let found =
+        discovered_from.map(|(parent, by)| new_edge(id, parent, "discovered-from", by, now));
+    let own = new.edges().into_iter();
+    let own = own.map(|(target, kind)| new_edge(id, target, kind.as_str(), by, now));
+    own.chain(found).collect()
+}
+
+/// Makes the fields of a new issue's row.
+fn row_of(new: &NewIssue, id: &str, now: &str) -> Map<String, Value> {
     let status = Status::parse(new.status.as_deref().unwrap_or(""));
     let mut row = Map::new();
     row.insert("id".into(), id.into());
     row.insert("title".into(), new.title.trim().into());
     for (field, value) in [
         ("description", &new.description),
+        ("design", &new.design),
         ("acceptance_criteria", &new.acceptance_criteria),
         ("notes", &new.notes),
         ("assignee", &new.assignee),
@@ -155,18 +197,6 @@ fn row_of(
     let verification = new.verification.trim();
     if !verification.is_empty() {
         row.insert("metadata".into(), json!({ METADATA_FIELD: verification }));
-    }
-    if let Some((parent, by)) = discovered_from {
-        row.insert(
-            "dependencies".into(),
-            json!([{
-                "issue_id": id,
-                "depends_on_id": parent,
-                "type": "discovered-from",
-                "created_at": now,
-                "created_by": by,
-            }]),
-        );
     }
     row
 }

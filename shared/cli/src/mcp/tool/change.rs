@@ -11,6 +11,7 @@ use crate::mcp::context::Instructed;
 use premath_kernel::authority::InstructedChange;
 use premath_kernel::issue::dispatch::NO_CHANGE_LABEL;
 use premath_kernel::issue::lease::LeaseKey;
+use premath_kernel::issue::word;
 use premath_memory::{DependencyEdit, IssueChange, IssueEdit, IssueMemory, NewIssue};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,12 +46,16 @@ pub(super) struct UpdateInput {
     title: Option<String>,
     /// What is to be done
     description: Option<String>,
+    /// How it is to be done
+    design: Option<String>,
+    /// When it counts as done
+    acceptance_criteria: Option<String>,
     /// Notes; they replace those that are there
     notes: Option<String>,
     /// The new status; any other than in_progress clears the lease. `closed` and `blocked` require a
     /// turn
     status: Option<String>,
-    /// Smaller is sooner
+    /// 0 to 4, smaller is sooner
     priority: Option<i64>,
     /// Who it is assigned to
     assignee: Option<String>,
@@ -72,12 +77,15 @@ pub(super) fn update(
     let edit = IssueEdit {
         title: input.title,
         description: input.description,
-        verification: None,
+        design: input.design,
+        acceptance_criteria: input.acceptance_criteria,
         notes: input.notes,
         status: input.status,
-        priority: input.priority,
+        priority: priority(tool, input.priority)?,
         assignee: input.assignee,
         owner: input.owner,
+        // Who may verify, select and dispatch an issue is an operator's matter.
+        ..IssueEdit::default()
     };
     if edit == IssueEdit::default() {
         return Err(CliError::Arguments {
@@ -107,7 +115,7 @@ pub(super) struct AddInput {
     notes: Option<String>,
     /// Its status; `open` by default
     status: Option<String>,
-    /// Smaller is sooner; 2 by default
+    /// 0 to 4, smaller is sooner; 2 by default
     priority: Option<i64>,
     /// Its type, any word; `task` by default
     issue_type: Option<String>,
@@ -130,18 +138,25 @@ pub(super) fn add(
         id: input.id,
         title: input.title,
         description: input.description.unwrap_or_default(),
-        verification: String::new(),
         acceptance_criteria: input.acceptance_criteria.unwrap_or_default(),
         notes: input.notes.unwrap_or_default(),
         status: input.status,
-        priority: input.priority,
+        priority: priority(tool, input.priority)?,
         issue_type: input.issue_type,
         assignee: input.assignee.unwrap_or_default(),
         owner: input.owner.unwrap_or_default(),
         labels: labels(tool, input.labels)?,
+        ..NewIssue::default()
     };
     let row = instructed.make(IssueChange::Add(new), LeaseKey::default(), None)?;
     Ok(issue::added(&row))
+}
+
+/// Returns a priority; one that the command line does not take is refused.
+fn priority(tool: &'static str, given: Option<i64>) -> Result<Option<i64>, CliError> {
+    let checked = given.map(|number| word::parse_priority(&number.to_string()));
+    let refused = |detail| CliError::Arguments { tool, detail };
+    checked.transpose().map_err(refused)
 }
 
 /// Returns labels without empty words; a label that only an operator gives is
@@ -167,7 +182,7 @@ pub(in crate::mcp) struct DiscoverInput {
     pub(in crate::mcp) title: String,
     /// What is to be done
     pub(in crate::mcp) description: Option<String>,
-    /// Smaller is sooner; 2 where none is given
+    /// 0 to 4, smaller is sooner; 2 where none is given
     pub(in crate::mcp) priority: Option<i64>,
     /// Its type, any word; `task` where none is given
     pub(in crate::mcp) issue_type: Option<String>,
@@ -215,15 +230,15 @@ pub(super) fn discover(
         id: input.id,
         title: input.title,
         description: input.description.unwrap_or_default(),
-        verification: String::new(),
         acceptance_criteria: input.acceptance_criteria.unwrap_or_default(),
         notes: input.notes.unwrap_or_default(),
         status: None,
-        priority: input.priority,
+        priority: priority(tool, input.priority)?,
         issue_type: input.issue_type,
         assignee: input.assignee.unwrap_or_default(),
         owner: input.owner.unwrap_or_default(),
         labels: labels(tool, input.labels)?,
+        ..NewIssue::default()
     };
     let parent = input.parent;
     let change = IssueChange::Discover {

@@ -144,7 +144,7 @@ fn an_instruction_alone_closes_or_blocks_no_issue() {
         assert_eq!(class, FailureClass::MutationUseEvidenceMissing, "{status}");
     }
     assert_eq!(scratch.text(), before);
-    for status in ["open", "in_review"] {
+    for status in ["open", "deferred"] {
         let right = surface()
             .authorise(ChangeMorphism::IssueUpdate, "test")
             .unwrap();
