@@ -51,6 +51,7 @@ macro_rules! tested {
 
 tested! {
     tutorial: "tutorial.md",
+    issues: "guides/issues.md",
     agents: "guides/agents.md",
     policies: "guides/policies.md",
     landing: "guides/landing.md",

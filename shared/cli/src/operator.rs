@@ -25,7 +25,7 @@ impl Reason {
         self.reason.as_deref()
     }
 
-    /// Gives a reason where the person gives none.
+    /// Returns the reason, or this one where none is given.
     pub(crate) fn or(self, reason: &str) -> Self {
         Self {
             reason: self.reason.or_else(|| Some(reason.to_owned())),

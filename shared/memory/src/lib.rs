@@ -40,8 +40,8 @@ pub use error::{ChangeError, StoreError};
 pub use inspect::{Inspection, LineFault, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
     ClaimScope, Claimed, CompactionRule, DependencyEdit, ForeignKind, ForeignRow, ForeignSelection,
-    IssueChange, IssueEdit, IssueMemory, MemoryView, NewIssue, OpenOptions, OutsideChange,
-    OwnChecks,
+    Imported, ImportedIssue, IssueChange, IssueEdit, IssueMemory, MemoryView, NewIssue,
+    OpenOptions, OutsideChange, OwnChecks, StatusChange, StatusChanged, StatusTargets,
 };
 pub use lock::{
     CacheLock, CacheUse, CommandLock, LandingLock, LandingWaiter, LockState, LockWait,

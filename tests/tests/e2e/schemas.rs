@@ -164,6 +164,15 @@ const COMMANDS: &[&str] = &[
     "issue release o-1",
     "issue discover o-1 Three --id o-3",
     "issue update o-3 --status deferred",
+    "issue reopen o-3 o-3",
+    "issue defer o-3",
+    "issue import tasks.md --dry-run",
+    "issue import tasks.md",
+    "issue import harness.toml --format beads",
+    "issue close o-3 --reason r",
+    "issue close --epics",
+    "issue delete o-1 --reason r",
+    "issue delete o-3 --reason r",
     "issue check",
     "dep diagnostics",
     "dep remove o-2 o-1 --type waits-for",
@@ -224,6 +233,7 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         assert!(!line.is_empty() && answer.is_object(), "{line}: {answer}");
         answer
     };
+    fs::write(scratch.root.join("tasks.md"), "- [ ] A task\n").unwrap();
     let here = COMMANDS.iter().map(|line| within(&scratch.root, line));
     let mut answers: Vec<Value> = here.collect();
     answers.extend(LANE_COMMANDS.iter().map(|line| within(lane, line)));

@@ -4,19 +4,23 @@ mod accept;
 mod add;
 mod check;
 mod failure;
+mod import;
 mod lease;
 mod outbox;
 mod query;
+mod status;
 pub(crate) mod view;
 mod write;
 
 pub(crate) use accept::AcceptAnswer;
 pub(crate) use check::{GraphCheckAnswer, NOTE_WARN_THRESHOLD, checked};
+pub(crate) use import::ImportAnswer;
 pub(crate) use lease::{ClaimAnswer, released, renewed, taken};
 pub(crate) use outbox::queue;
 pub(crate) use query::{
-    BlockedAnswer, IssuesAnswer, ListArgs, ShowAnswer, blocked, no_such, ready,
+    BlockedAnswer, IssuesAnswer, LimitArgs, ListArgs, ShowAnswer, blocked, no_such, ready,
 };
+pub(crate) use status::StatusAnswer;
 pub(crate) use write::{
     CompactAnswer, DiscoverAnswer, IssueAnswer, added, discovered, titled, updated, words,
 };
@@ -46,13 +50,28 @@ enum IssueCommand {
     /// Show one issue and its blockers
     Show(query::ShowArgs),
     /// List ready issues by priority, then id
-    Ready,
+    Ready(query::LimitArgs),
     /// List blocked issues and their blockers
-    Blocked,
+    Blocked(query::LimitArgs),
     /// Check the issue store: cycles, edges, leases, acceptance criteria
     Check(check::CheckArgs),
     /// Set fields of an issue; an empty text clears a field
     Update(write::UpdateArgs),
+    /// Close issues without a turn
+    Close(status::CloseArgs),
+    /// Open closed, blocked, deferred or deleted issues again
+    Reopen(status::IdsArgs),
+    /// Set issues aside: no batch takes them until they are reopened
+    Defer(status::IdsArgs),
+    /// Delete issues; each is kept as a tombstone, which `reopen` restores
+    Delete(status::DeleteArgs),
+    /// File the issues of another tracker: beads, GitHub, CSV, Markdown tasks
+    ///
+    /// An issue that was imported before stays as it is. If one record does not fit, nothing is
+    /// filed. From GitHub: `gh issue list --state all --limit 1000 --json
+    /// number,title,body,state,labels,assignees,url,createdAt,updatedAt,closedAt > issues.json`.
+    /// From beads: `.beads/issues.jsonl`. A CSV file has a header with a column `title`.
+    Import(import::ImportArgs),
     /// Lease an issue to work on it
     Claim(lease::ClaimArgs),
     /// Lease the next ready issue, by priority, then id
@@ -96,10 +115,15 @@ impl IssueCommand {
             Self::Add(_) => "issue.add",
             Self::List(_) => "issue.list",
             Self::Show(_) => "issue.show",
-            Self::Ready => "issue.ready",
-            Self::Blocked => "issue.blocked",
+            Self::Ready(_) => "issue.ready",
+            Self::Blocked(_) => "issue.blocked",
             Self::Check(_) => "issue.check",
             Self::Update(_) => "issue.update",
+            Self::Close(_) => "issue.close",
+            Self::Reopen(_) => "issue.reopen",
+            Self::Defer(_) => "issue.defer",
+            Self::Delete(_) => "issue.delete",
+            Self::Import(_) => "issue.import",
             Self::Claim(_) => "issue.claim",
             Self::ClaimNext(_) => "issue.claim_next",
             Self::Renew(_) => "issue.lease_renew",
@@ -120,18 +144,23 @@ impl IssueCommand {
                 query::with_notes(answer, &memory, json, none)
             }
             Self::Show(args) => args.perform(path),
-            Self::Ready => {
+            Self::Ready(limit) => {
                 let memory = paths::open(path, false)?;
-                let answer = query::ready(&memory, json)?;
+                let answer = query::ready(&memory, limit.limit, json)?;
                 query::with_notes(answer, &memory, json, || query::none_ready(&memory))
             }
-            Self::Blocked => {
+            Self::Blocked(limit) => {
                 let memory = paths::open(path, false)?;
                 let none = || Ok("no blocked issues".to_owned());
-                query::with_notes(query::blocked(&memory)?, &memory, json, none)
+                query::with_notes(query::blocked(&memory, limit.limit)?, &memory, json, none)
             }
             Self::Check(args) => args.perform(path),
             Self::Update(args) => args.perform(path),
+            Self::Close(args) => args.perform(path),
+            Self::Reopen(args) => args.reopen(path),
+            Self::Defer(args) => args.defer(path),
+            Self::Delete(args) => args.perform(path),
+            Self::Import(args) => args.perform(path),
             Self::Claim(args) => args.perform(path),
             Self::ClaimNext(args) => args.perform(path),
             Self::Renew(args) => args.perform(path),

@@ -12,7 +12,7 @@ use clap::Args;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Hold;
 use premath_kernel::issue::lease::{self, LeaseRefusal, LeaseState};
-use premath_kernel::issue::{EdgeKind, Status};
+use premath_kernel::issue::{EdgeKind, Status, natural};
 use premath_memory::{ChangeError, IssueMemory, IssueRow, MemoryView, clock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,18 @@ pub(crate) struct ListArgs {
     /// List only issues with this label
     #[arg(long)]
     label: Option<String>,
+    /// List at most this many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// How much of a list is wanted.
+#[derive(Clone, Copy, Debug, Default, Args, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct LimitArgs {
+    /// List at most this many
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 }
 
 impl ListArgs {
@@ -54,12 +66,20 @@ impl ListArgs {
                     .is_none_or(|t| t == &*issue.issue_type)
                 && (self.label.as_deref()).is_none_or(|l| issue.labels.iter().any(|x| **x == *l))
         };
-        listed(memory, json, |view| view.rows().filter(wanted).collect())
+        listed(memory, self.limit, json, |view| {
+            let mut rows: Vec<_> = view.rows().filter(wanted).collect();
+            rows.sort_by(|a, b| natural::compare(&a.issue.id, &b.issue.id));
+            rows
+        })
     }
 }
 
-pub(crate) fn ready(memory: &IssueMemory, json: bool) -> Result<Answer, CliError> {
-    listed(memory, json, |view| view.ready().collect())
+pub(crate) fn ready(
+    memory: &IssueMemory,
+    limit: Option<usize>,
+    json: bool,
+) -> Result<Answer, CliError> {
+    listed(memory, limit, json, |view| view.ready().collect())
 }
 
 /// Adds what is next to a list: that it is empty, where that would be silence,
@@ -104,36 +124,61 @@ pub(super) fn none_ready(memory: &IssueMemory) -> Result<String, CliError> {
     })
 }
 
+/// Cuts a list to its limit, and returns how many it had.
+fn cut<T>(list: &mut Vec<T>, limit: Option<usize>) -> usize {
+    let total = list.len();
+    list.truncate(limit.unwrap_or(total));
+    total
+}
+
+/// Says how much of a list is not shown.
+fn with_rest(answer: Answer, shown: usize, total: usize) -> Answer {
+    match total - shown {
+        0 => answer,
+        rest => answer.note(format!(
+            "{rest} more of {total} not shown (--limit {shown})"
+        )),
+    }
+}
+
 fn listed(
     memory: &IssueMemory,
+    limit: Option<usize>,
     json: bool,
     choose: impl for<'v> FnOnce(&MemoryView<'v>) -> Vec<&'v IssueRow>,
 ) -> Result<Answer, CliError> {
     Ok(memory.view(|view| {
-        let rows = choose(&view);
+        let mut rows = choose(&view);
+        let total = cut(&mut rows, limit);
+        let count = rows.len();
         let document = IssuesAnswer {
-            count: rows.len(),
+            count,
+            total,
             // They are written one by one.
             items: Vec::new(),
         };
         if json {
             Answer::new(document, "").items(rows.into_iter().map(item))
         } else {
-            Answer::new(document, issue_table(rows))
+            with_rest(Answer::new(document, issue_table(rows)), count, total)
         }
     })?)
 }
 
-pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
+pub(crate) fn blocked(memory: &IssueMemory, limit: Option<usize>) -> Result<Answer, CliError> {
     Ok(memory.view(|view| {
         let mut items = Vec::new();
         let mut lines = Vec::new();
-        for row in view.rows().filter(|row| !row.issue.status.is_terminal()) {
-            let holds = view.graph().holds(&row.issue.id);
+        let mut held: Vec<_> = view
+            .rows()
+            .filter(|row| !row.issue.status.is_terminal())
+            .map(|row| (row, view.graph().holds(&row.issue.id)))
+            .filter(|(row, holds)| !holds.is_empty() || row.issue.status == Status::Blocked)
+            .collect();
+        held.sort_by(|(a, _), (b, _)| natural::compare(&a.issue.id, &b.issue.id));
+        let total = cut(&mut held, limit);
+        for (row, holds) in held {
             let by_hand = row.issue.status == Status::Blocked;
-            if holds.is_empty() && !by_hand {
-                continue;
-            }
             lines.push([
                 row.issue.id.to_string(),
                 format!("p{}", row.issue.priority),
@@ -151,11 +196,13 @@ pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
         } else {
             table(["ID", "PRIO", "STATUS", "TITLE", "BLOCKED BY"], &lines)
         };
+        let count = items.len();
         let document = BlockedAnswer {
-            count: items.len(),
+            count,
+            total,
             items,
         };
-        Answer::new(document, text)
+        with_rest(Answer::new(document, text), count, total)
     })?)
 }
 
@@ -164,6 +211,8 @@ pub(crate) fn blocked(memory: &IssueMemory) -> Result<Answer, CliError> {
 pub(crate) struct IssuesAnswer<'a> {
     /// How many issues are listed.
     count: usize,
+    /// How many there are without a limit.
+    total: usize,
     /// The issues: a list by id, what is ready by priority, then id.
     items: Vec<IssueView<'a>>,
 }
@@ -173,6 +222,8 @@ pub(crate) struct IssuesAnswer<'a> {
 pub(crate) struct BlockedAnswer<'a> {
     /// How many issues are listed.
     count: usize,
+    /// How many there are without a limit.
+    total: usize,
     /// The issues that something holds, by id.
     items: Vec<BlockedItem<'a>>,
 }

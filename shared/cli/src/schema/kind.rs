@@ -14,7 +14,7 @@ use crate::instruction::{InstructionCheckAnswer, InstructionNewAnswer, Instructi
 use crate::issue::view::EdgeItem;
 use crate::issue::{
     AcceptAnswer, BlockedAnswer, ClaimAnswer, CompactAnswer, DiscoverAnswer, GraphCheckAnswer,
-    IssueAnswer, IssuesAnswer, ShowAnswer,
+    ImportAnswer, IssueAnswer, IssuesAnswer, ShowAnswer, StatusAnswer,
 };
 use crate::join_check::JoinCheckAnswer;
 use crate::observe::{AttentionAnswer, ObservationAnswer};
@@ -222,6 +222,19 @@ pub(super) const KINDS: &[SchemaKind] = &[
             )
         },
     ),
+    kind(
+        "answer-issue-statuses",
+        "premath issue close, reopen, defer, delete --json",
+        || {
+            answer::<StatusAnswer<'_>>(
+                &["issue.close", "issue.reopen", "issue.defer", "issue.delete"],
+                "issuesPath",
+            )
+        },
+    ),
+    kind("answer-issue-import", "premath issue import --json", || {
+        answer::<ImportAnswer<'_>>(&["issue.import"], "issuesPath")
+    }),
     kind("answer-issues", "premath issue list, ready --json", || {
         answer::<IssuesAnswer<'_>>(&["issue.list", "issue.ready"], "issuesPath")
     }),

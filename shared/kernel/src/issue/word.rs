@@ -17,7 +17,7 @@ pub const KNOWN_STATUSES: [&str; 8] = [
 ];
 
 /// The words of the priorities, in their order: the first is 0.
-pub const PRIORITY_WORDS: [&str; 5] = ["critical", "high", "medium", "low", "backlog"];
+const PRIORITY_WORDS: [&str; 5] = ["critical", "high", "medium", "low", "backlog"];
 
 /// Words of other trackers, and the status that each one is.
 const OTHER_STATUSES: [(&str, &str); 12] = [

@@ -1,14 +1,17 @@
 //! The changes that issue memory can make, each decided by the kernel's rules.
 
 use super::edit::{ChangeSigner, IssueChange, in_scope, instruct, operate};
+use super::import::{Imported, import};
 use super::new_issue::{NewIssue, add, filed_already};
 use super::state::State;
+use super::status_change::{StatusChange, StatusChanged, StatusTargets, set_statuses};
 use crate::error::ChangeError;
 use crate::row::IssueRow;
 use premath_kernel::authority::{
     InstructedChange, InstructedRecord, OperatorOverride, StepIdentity,
 };
 use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::import::ImportRecord;
 use premath_kernel::issue::lease::{
     self, Claim, ClaimRequest, LeaseKey, LeaseRefusal, LeaseState, Observation, Term,
 };
@@ -88,6 +91,15 @@ pub(super) enum PendingChange {
         authority: OperatorOverride,
         edit: IssueChange,
     },
+    SetStatuses {
+        authority: OperatorOverride,
+        change: StatusChange,
+        targets: StatusTargets,
+    },
+    Import {
+        authority: OperatorOverride,
+        records: Vec<ImportRecord>,
+    },
     Instruct {
         authority: InstructedChange,
         turn: Option<GatedChange>,
@@ -101,6 +113,8 @@ pub(super) enum PendingChange {
 pub(super) enum ChangeOutcome {
     Claimed(Option<Box<Claimed>>),
     Changed(Box<IssueRow>),
+    StatusChanged(Vec<StatusChanged>),
+    Imported(Imported),
 }
 
 pub(super) type Decided = Result<(Vec<IssueRow>, ChangeOutcome), ChangeError>;
@@ -143,6 +157,12 @@ impl PendingChange {
             Self::Block { ready, notes, by } => block(state, ready, (notes, by.as_deref()), seen),
             Self::Discover { ready, new } => discover(state, ready, new, seen),
             Self::Operate { authority, edit } => operate(state, authority, edit, seen),
+            Self::SetStatuses {
+                authority,
+                change,
+                targets,
+            } => set_statuses(state, (authority, *change), targets, seen),
+            Self::Import { authority, records } => import(state, authority, records, seen),
             Self::Instruct {
                 authority,
                 turn,

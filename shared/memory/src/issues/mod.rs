@@ -14,20 +14,24 @@ mod commit;
 mod dependency;
 mod edit;
 mod foreign;
+mod import;
 mod leases;
 mod new_issue;
 mod own_checks;
 mod seal;
 mod state;
+mod status_change;
 
 pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
 pub use edit::{IssueChange, IssueEdit};
+pub use import::{Imported, ImportedIssue};
 pub use new_issue::NewIssue;
 pub use own_checks::OwnChecks;
 pub use seal::{ForeignKind, ForeignRow, ForeignSelection, OutsideChange};
 pub use state::MemoryView;
 pub(crate) use state::read_row;
+pub use status_change::{StatusChange, StatusChanged, StatusTargets};
 
 use crate::clock;
 use crate::error::{ChangeError, StoreError};
@@ -192,7 +196,7 @@ impl IssueMemory {
             .map(|outcome| {
                 outcome.map(|outcome| match outcome {
                     ChangeOutcome::Claimed(claimed) => claimed.map(|claimed| *claimed),
-                    ChangeOutcome::Changed(_) => None,
+                    _ => None,
                 })
             })
             .collect()
@@ -218,9 +222,7 @@ impl IssueMemory {
         };
         match self.commit_one(change)? {
             ChangeOutcome::Claimed(Some(claimed)) => Ok(*claimed),
-            ChangeOutcome::Claimed(None) | ChangeOutcome::Changed(_) => {
-                Err(ChangeError::Invalid("the claim had no outcome".to_owned()))
-            }
+            _ => Err(ChangeError::Invalid("the claim had no outcome".to_owned())),
         }
     }
 
@@ -320,6 +322,29 @@ impl IssueMemory {
         self.change_one(PendingChange::Operate { authority, edit })
     }
 
+    /// Closes, reopens, defers or deletes issues: all of them or none. One that
+    /// has the status already stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`IssueMemory::operate`].
+    pub fn set_statuses(
+        &self,
+        authority: OperatorOverride,
+        change: StatusChange,
+        targets: StatusTargets,
+    ) -> Result<Vec<StatusChanged>, ChangeError> {
+        let change = PendingChange::SetStatuses {
+            authority,
+            change,
+            targets,
+        };
+        match self.commit_one(change)? {
+            ChangeOutcome::StatusChanged(issues) => Ok(issues),
+            _ => Err(ChangeError::Invalid("the change had no outcome".to_owned())),
+        }
+    }
+
     /// Makes a change that an instruction claims. A leased row is changed only
     /// if `key` names the lease: id, owner and generation.
     ///
@@ -387,9 +412,7 @@ impl IssueMemory {
     fn change_one(&self, change: PendingChange) -> Result<IssueRow, ChangeError> {
         match self.commit_one(change)? {
             ChangeOutcome::Changed(row) => Ok(*row),
-            ChangeOutcome::Claimed(_) => {
-                Err(ChangeError::Invalid("the change had no row".to_owned()))
-            }
+            _ => Err(ChangeError::Invalid("the change had no row".to_owned())),
         }
     }
 

@@ -13,7 +13,7 @@ use premath_kernel::issue::{EdgeKind, Issue, RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::policy::escalation::{EscalationReport, follow_up};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An issue to be filed; empty fields are left out of its row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub(super) fn add(
     }
     let id = match new.id.as_deref().map(str::trim).filter(|id| !id.is_empty()) {
         Some(id) => id.to_owned(),
-        None => next_id(state),
+        None => FreeIds::of(state).next(|id| state.get(id).is_some()),
     };
     if state.get(&id).is_some() {
         return Err(ChangeError::Invalid(format!("issue {id} already exists")));
@@ -201,24 +201,45 @@ fn row_of(new: &NewIssue, id: &str, now: &str) -> Map<String, Value> {
     row
 }
 
-/// `<prefix>-<n>`: the prefix that most ids have, the first by name among
-/// equals, and the number after the highest; `bd` in an empty memory.
-fn next_id(state: &State) -> String {
-    let mut prefixes: std::collections::BTreeMap<&str, (usize, u64)> = Default::default();
-    for row in state.rows() {
-        if let Some((prefix, number)) = row.issue.id.rsplit_once('-')
-            && let Ok(number) = number.parse::<u64>()
-        {
-            let (count, highest) = prefixes.entry(prefix).or_default();
-            *count += 1;
-            *highest = number.max(*highest);
+/// The ids that are free: `<prefix>-<n>`, of the prefix that most ids have, the
+/// first by name among equals, and the numbers after the highest; `bd` in an
+/// empty memory.
+pub(super) struct FreeIds {
+    prefix: String,
+    highest: u64,
+}
+
+impl FreeIds {
+    pub(super) fn of(state: &State) -> Self {
+        let mut prefixes: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        for row in state.rows() {
+            if let Some((prefix, number)) = row.issue.id.rsplit_once('-')
+                && let Ok(number) = number.parse::<u64>()
+            {
+                let (count, highest) = prefixes.entry(prefix).or_default();
+                *count += 1;
+                *highest = number.max(*highest);
+            }
+        }
+        let best = prefixes
+            .iter()
+            .max_by(|a, b| a.1.0.cmp(&b.1.0).then_with(|| b.0.cmp(a.0)));
+        let (prefix, highest) =
+            best.map_or(("bd", 0), |(prefix, (_, highest))| (*prefix, *highest));
+        Self {
+            prefix: prefix.to_owned(),
+            highest,
         }
     }
-    let best = prefixes
-        .iter()
-        .max_by(|a, b| a.1.0.cmp(&b.1.0).then_with(|| b.0.cmp(a.0)));
-    match best {
-        Some((prefix, (_, highest))) => format!("{prefix}-{}", highest.saturating_add(1)),
-        None => "bd-1".to_owned(),
+
+    /// Takes the next id that is not taken.
+    pub(super) fn next(&mut self, is_taken: impl Fn(&str) -> bool) -> String {
+        loop {
+            self.highest = self.highest.saturating_add(1);
+            let id = format!("{}-{}", self.prefix, self.highest);
+            if !is_taken(&id) || self.highest == u64::MAX {
+                return id;
+            }
+        }
     }
 }

@@ -19,8 +19,8 @@ use serde_json::Value;
 struct Nothing {}
 
 pub(super) fn ready(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
-    let Nothing {} = arguments.read()?;
-    issue::ready(&*context.memory()?, true)
+    let wanted: issue::LimitArgs = arguments.read()?;
+    issue::ready(&*context.memory()?, wanted.limit, true)
 }
 
 pub(super) fn list(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
@@ -29,8 +29,8 @@ pub(super) fn list(context: &Context, arguments: ToolArguments) -> Result<Answer
 }
 
 pub(super) fn blocked(context: &Context, arguments: ToolArguments) -> Result<Answer, CliError> {
-    let Nothing {} = arguments.read()?;
-    issue::blocked(&*context.memory()?)
+    let wanted: issue::LimitArgs = arguments.read()?;
+    issue::blocked(&*context.memory()?, wanted.limit)
 }
 
 pub(super) fn observe_latest(

@@ -20,7 +20,7 @@ use crate::instruction::InstructionCheckAnswer;
 use crate::issue::view::EdgeItem;
 use crate::issue::{
     BlockedAnswer, ClaimAnswer, DiscoverAnswer, GraphCheckAnswer, IssueAnswer, IssuesAnswer,
-    ListArgs,
+    LimitArgs, ListArgs,
 };
 use crate::join_check::JoinCheckAnswer;
 use crate::observe::{AttentionAnswer, InstructionQuery, ObservationAnswer};
@@ -104,7 +104,7 @@ pub(super) const TOOLS: &[Tool] = &[
         destructive: false,
         idempotent: true,
         place: ToolFile::Issues,
-        input: nothing,
+        input: read::<LimitArgs>,
         output: |tool| tool.answer::<IssuesAnswer<'_>>(),
         perform: Perform::Read(look::ready),
     },
@@ -128,7 +128,7 @@ pub(super) const TOOLS: &[Tool] = &[
         destructive: false,
         idempotent: true,
         place: ToolFile::Issues,
-        input: nothing,
+        input: read::<LimitArgs>,
         output: |tool| tool.answer::<BlockedAnswer<'_>>(),
         perform: Perform::Read(look::blocked),
     },

@@ -72,6 +72,11 @@ operations! {
         "op/mcp.issue_blocked"            "issue blocked"        "issue_blocked"   - reads;
         "op/mcp.issue_check"              "issue check"          "issue_check"     - reads;
         "op/premath.issue_show"           "issue show"           -                 - reads;
+        "op/premath.issue_close"          "issue close"          -                 - writes;
+        "op/premath.issue_reopen"         "issue reopen"         -                 - writes;
+        "op/premath.issue_defer"          "issue defer"          -                 - writes;
+        "op/premath.issue_delete"         "issue delete"         -                 - writes;
+        "op/premath.issue_import"         "issue import"         -                 - writes;
         "op/premath.issue_compact"        "issue compact"        -                 - writes;
         "op/premath.issue_accept_changes" "issue accept-changes" -                 - writes;
         "op/mcp.dep_add"                  "dep add"              "dep_add"         - writes DepAdd;
