@@ -24,6 +24,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::policy::slots::SlotRule;
+use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{Claimed, OutsideChange, StoreError, clock, observation};
@@ -158,6 +159,7 @@ pub fn run(
         interrupt.clone(),
     )?);
     let _span = tracing::error_span!("batch", id = batch.id().as_str()).entered();
+    batch.publish();
     announce(&batch, plan.lanes, plan.started_ms, reporter);
     let mut shell = Shell {
         left_out: plan.left_out,
@@ -474,6 +476,11 @@ impl Shell<'_> {
             class,
             detail,
             hint: hint.as_deref(),
+        });
+        self.batch.note_lane(&worker_id, |lane| {
+            lane.state = LiveLaneState::Disabled;
+            lane.reason = Some(short(&format!("{class}: {detail}")));
+            lane.step = None;
         });
         let now = clock::now().wall;
         let id = format!("coordinator.{}.lane_given_up.{worker_id}", self.batch.id());

@@ -79,6 +79,7 @@ fn run(arguments: &Arguments) -> u8 {
     }
     let end = end_of(&batch, &worked, &tips, ended_by);
     let code = end.exit_code();
+    batch.publish_end(code);
     let used = batch.account();
     for line in account::lines(&used, ended_by, clock::now().wall) {
         say(&line);
@@ -164,8 +165,13 @@ fn boot(batch: &Arc<Batch>, arguments: &Arguments) -> Result<(Lane, BootReport),
         index: arguments.lane_index,
         tolerate_cycle: false,
     };
+    batch.publish();
     let booted = Lane::boot(batch.clone(), &plan);
-    let (lane, boot) = booted.map_err(|error| failed(&error, error.hint(), boot_code(&error)))?;
+    let (lane, boot) = booted.map_err(|error| {
+        let code = failed(&error, error.hint(), boot_code(&error));
+        batch.publish_end(code);
+        code
+    })?;
     let worker_id = &arguments.worker_id;
     say(&plain(&format!("{worker_id} ready{}", boot.describe())));
     for warning in &boot.warnings {

@@ -25,8 +25,12 @@ pub const fn baseline_message(passes: bool) -> &'static str {
 /// What is reported about a loop that is to end at a time, by this machine's
 /// clocks.
 pub fn end_message(at: Timestamp) -> String {
-    let zone = TimeZone::try_system().unwrap_or(TimeZone::UTC);
-    format!("ends at {}", on_the_wall(&at.to_zoned(zone)))
+    format!("ends at {}", on_the_wall(&at.to_zoned(local_zone())))
+}
+
+/// Returns the time zone of this machine.
+pub fn local_zone() -> TimeZone {
+    TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 
 /// Says why a loop failed, with its causes and what a person can do about it;

@@ -131,6 +131,7 @@ impl Shell<'_> {
         if let Err(error) = self.batch.end(exit::batch_result(exit_code)) {
             tracing::error!(%error, "the batch's end was not recorded");
         }
+        self.batch.publish_end(exit_code);
         self.batch.reached(Boundary::BatchEnded);
     }
 

@@ -12,7 +12,7 @@ use premath_kernel::json::plain::plain_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -286,6 +286,24 @@ fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Prints an answer that others follow, on a terminal in the place of the last
+/// one; returns whether it can be read.
+pub(crate) fn put_again(mut finished: Finished, json: bool) -> Result<bool, ExitCode> {
+    const CLEARED: &str = "\u{1b}[H\u{1b}[2J";
+    let Ok(answer) = &mut finished.result else {
+        return Err(deliver(finished, json));
+    };
+    let mut text = std::mem::take(&mut answer.text);
+    if json {
+        text = format!("{}\n", plain_json(&canonical(&finished.document())));
+    } else if io::stdout().is_terminal() {
+        text = format!("{CLEARED}{text}");
+    }
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes());
+    Ok(written.and_then(|()| stdout.flush()).is_ok())
 }
 
 /// Prints a diagnostic next to the answer.

@@ -23,6 +23,7 @@ use crate::retry::RetryArgs;
 use crate::sandbox::SandboxArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
+use crate::status::StatusArgs;
 use crate::trajectory::TrajectoryArgs;
 use crate::transport_dispatch::TransportDispatchArgs;
 use crate::trust::TrustArgs;
@@ -77,6 +78,8 @@ pub(crate) enum Command {
     /// The attempt ends within its grace, uses up no attempt, and its work is kept on a salvage
     /// branch.
     Cancel(CancelArgs),
+    /// Show the batches that run: lanes, queue, pace, cost
+    Status(StatusArgs),
     /// Print the report of a batch
     Report(ReportArgs),
     /// Show what the last batch left, for the session that follows
@@ -138,6 +141,7 @@ impl Command {
             Self::HarnessFeature(args) => args.run(),
             Self::Batch(args) => args.run(),
             Self::Cancel(args) => args.run(),
+            Self::Status(args) => args.run(),
             Self::Report(args) => args.run(),
             Self::Observe(args) => args.run(),
             Self::Trust(args) => args.run(json),

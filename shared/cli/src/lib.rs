@@ -32,6 +32,7 @@ mod retry;
 mod sandbox;
 mod schema;
 mod session;
+mod status;
 mod terminal;
 mod trajectory;
 mod transport_dispatch;
@@ -57,6 +58,11 @@ pub fn main() -> ExitCode {
         && let Some(ran) = sandbox.run_in_terminal()
     {
         return ran.unwrap_or_else(|finished| answer::deliver(finished, cli.json));
+    }
+    if let command::Command::Status(status) = &cli.command
+        && let Some(ended) = status.watch(cli.json)
+    {
+        return ended;
     }
     // A server's stdout is the protocol's.
     let json = cli.json && !matches!(cli.command, command::Command::McpServe(_));

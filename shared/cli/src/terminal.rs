@@ -15,6 +15,19 @@ pub(crate) fn block(text: &str) -> String {
     })
 }
 
+/// Returns how many columns a line has where a person reads it: those of the
+/// terminal, or as many as fit a log.
+pub(crate) fn columns(asked: Option<u16>) -> usize {
+    const WITHOUT_TERMINAL: u16 = 120;
+    const LEAST: u16 = 40;
+    let of_terminal = || {
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_col > 0).then_some(size.ws_col)
+    };
+    let columns = asked.or_else(of_terminal).unwrap_or(WITHOUT_TERMINAL);
+    usize::from(columns.max(LEAST))
+}
+
 /// How long a line of [`wrapped`] may be.
 pub(crate) const WIDTH: usize = 92;
 

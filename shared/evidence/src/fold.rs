@@ -181,6 +181,17 @@ impl StreamFold {
         self.stream.spent
     }
 
+    /// Returns how many calls were reported so far.
+    pub fn calls(&self) -> usize {
+        self.stream.calls.len()
+    }
+
+    /// Returns the tool that was called last so far.
+    pub fn last_tool(&self) -> Option<&str> {
+        let (_, last) = self.stream.calls.last()?;
+        last.request.as_ref().map(|request| &*request.tool)
+    }
+
     /// Returns the limit that the provider refuses work by, as of now.
     pub fn rejected(&self) -> Option<&Limit> {
         self.stream.rejected()

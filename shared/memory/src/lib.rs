@@ -21,6 +21,7 @@ mod issues;
 mod journal;
 pub mod lane_record;
 pub mod leftover;
+pub mod live;
 mod lock;
 pub mod observation;
 pub mod private;

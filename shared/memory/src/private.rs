@@ -14,7 +14,7 @@ const SECRET_BYTES: usize = 32;
 const SECRET_MAX: u64 = 4096;
 
 /// The private folder of a repository.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PrivateFolder {
     path: PathBuf,
 }
@@ -66,19 +66,17 @@ impl PrivateFolder {
     }
 
     fn prepare(&self) -> Result<(), StoreError> {
-        let made = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.path);
-        made.map_err(StoreError::io("make", &self.path))?;
-        let meta =
-            fs::symlink_metadata(&self.path).map_err(StoreError::io("look at", &self.path))?;
-        if meta.is_symlink() {
-            let cause = io::Error::other("it is a link");
-            return Err(StoreError::io("use", &self.path)(cause));
-        }
-        fs::set_permissions(&self.path, Permissions::from_mode(0o700))
-            .map_err(StoreError::io("restrict", &self.path))
+        prepare(&self.path)
+    }
+
+    /// Makes the folder and one in it, both with mode 0700.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`], also where one of them is a link.
+    pub(crate) fn prepare_below(&self, name: &str) -> Result<(), StoreError> {
+        self.prepare()?;
+        prepare(&self.path.join(name))
     }
 
     fn make(&self, path: &Path) -> io::Result<String> {
@@ -94,6 +92,18 @@ impl PrivateFolder {
         file.sync_all()?;
         Ok(secret)
     }
+}
+
+fn prepare(path: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(StoreError::io("make", path))?;
+    let meta = fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?;
+    if meta.is_symlink() {
+        let cause = io::Error::other("it is a link");
+        return Err(StoreError::io("use", path)(cause));
+    }
+    fs::set_permissions(path, Permissions::from_mode(0o700))
+        .map_err(StoreError::io("restrict", path))
 }
 
 fn read(path: &Path) -> Result<String, StoreError> {

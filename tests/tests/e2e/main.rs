@@ -55,6 +55,7 @@ mod shims;
 mod sign_in;
 mod simulated_night;
 mod slots;
+mod status;
 mod steps;
 mod stopped;
 mod submodules;

@@ -199,6 +199,7 @@ const COMMANDS: &[&str] = &[
     "policy show --policy nowhere.json",
     "kpi",
     "report",
+    "status",
     "report --list",
     "trust",
     "trust --yes",

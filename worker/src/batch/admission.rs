@@ -5,6 +5,7 @@ use premath_kernel::issue::lease;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::policy::admission::{Admission, AdmittedWorker, Waiting};
 use premath_kernel::policy::room::{Room, Shortage};
+use premath_kernel::record::live::PauseKind;
 use premath_memory::{Claimed, StoreError, TrajectoryFileError, clock};
 use std::sync::{MutexGuard, PoisonError};
 
@@ -84,6 +85,8 @@ impl Batch {
         short: Option<&Shortage>,
         runs: bool,
     ) -> Result<(), TrajectoryFileError> {
+        let named = short.map(|short| (short.of, None));
+        self.note_pause(PauseKind::Room, named);
         let is_over = self.admission().wait_for_room(short, runs, clock::now());
         match short {
             Some(short) if is_over => self.room_short(short),

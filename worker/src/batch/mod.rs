@@ -11,6 +11,7 @@ mod filters;
 mod holder;
 mod knowledge;
 mod landing_queue;
+mod live;
 mod opening;
 mod outside;
 mod own_checks;
@@ -57,7 +58,7 @@ use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
 /// What lanes of one process share.
@@ -98,6 +99,8 @@ pub struct Batch {
     kill_switch: KillSwitch,
     filters: filters::SharedFilters,
     cancellations: Cancellations,
+    /// What it publishes about itself.
+    live: Arc<live::Live>,
     /// Why nothing may be changed any more.
     revoked: OnceLock<Revocation>,
 }

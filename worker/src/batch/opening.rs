@@ -6,28 +6,32 @@ use super::filters::SharedFilters;
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
 use super::landing_queue::SharedQueue;
+use super::live::Live;
 use super::{Batch, BatchError, RecoverAt, Warmth, own_checks};
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::Settings;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::BatchId;
+use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::landing_queue::QueueBounds;
 use premath_kernel::policy::provider::ProviderPool;
 use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::live::{LiveBatch, millis};
 use premath_kernel::record::trajectory::{
     BatchRecord, OpenBatch, StepRow, batch_end_row, batch_id, batch_resume_row, batch_start_row,
 };
+use premath_memory::live::LiveFolder;
 use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, OnceLock};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, SystemTime};
 
 /// The way in which a batch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +133,7 @@ impl Batch {
         start.row.instruction_refs = settings.mode.instruction_refs();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let bounds = queue_bounds(&settings, worktrees.len());
+        let live = live_of(&settings, &start);
         let batch = Self {
             own_world: LocalWorld::find(&settings.roots.repository),
             landing_queue: SharedQueue::new(bounds, interrupt.clone()),
@@ -152,6 +157,7 @@ impl Batch {
             kill_switch,
             filters: SharedFilters::default(),
             cancellations: Cancellations::default(),
+            live: Arc::new(live),
             revoked: OnceLock::new(),
         };
         batch.take_up(&start)?;
@@ -225,6 +231,23 @@ fn sync_target(
     let others = open.any(|batch| is_alive(&batch.holder));
     let closed = memory.view(|view| knowledge.landed(&view))?;
     Ok(landing.sync_target(closed, others)?)
+}
+
+/// Returns what the batch publishes about itself at first.
+fn live_of(settings: &Settings, start: &BatchStart) -> Live {
+    let now = clock::now();
+    let began = start.resumed.as_ref().map(|open| open.started_at.clone());
+    let holder = batch_holder(clock::this_process().as_ref());
+    let at = began.unwrap_or(Stamp::at(start.at));
+    // A batch that is resumed began earlier on this clock, or before its start.
+    let ran = Duration::try_from(now.wall.duration_since(at.time())).unwrap_or_default();
+    let started_ms = now.boot_ms.saturating_sub(millis(ran));
+    let mut document = LiveBatch::new(start.id.clone(), holder, at, started_ms);
+    document.resumed = start.resumed.is_some();
+    document.budget = settings.bounds.batch.into();
+    let ends_at = settings.bounds.deadline.ends_at(now.wall, Duration::ZERO);
+    document.ends_at = ends_at.map(Stamp::at);
+    Live::new(document, LiveFolder::of(&settings.roots))
 }
 
 /// Returns the admission, in which providers stay parked.

@@ -8,6 +8,7 @@ use premath_kernel::policy::breaker::{Blame, BreakerChange, blame};
 use premath_kernel::policy::budget::{Budget, Spent};
 use premath_kernel::policy::provider::{ProviderAnswer, ProviderChange, UsageLimit};
 use premath_kernel::policy::room::Shortage;
+use premath_kernel::record::live::PauseKind;
 use premath_kernel::record::trajectory::{
     Account, IssueAccount, breaker_row, budget_row, provider_row, room_row,
 };
@@ -101,6 +102,7 @@ impl Batch {
             changes.push(SupervisionChange::Provider(change));
         }
         if let Some(change) = breaker {
+            self.note_breaker(&change);
             self.record(&breaker_row(&self.id, &change, now))?;
             changes.push(SupervisionChange::Breaker(change));
         }
@@ -120,9 +122,18 @@ impl Batch {
         let now = clock::now().wall;
         let change = self.admission().baseline_answered(passes, now);
         if let Some(change) = &change {
+            self.note_breaker(change);
             self.record(&breaker_row(&self.id, change, now))?;
         }
         Ok(change.map(SupervisionChange::Breaker))
+    }
+
+    fn note_breaker(&self, change: &BreakerChange) {
+        let paused = match change {
+            BreakerChange::Opened { class, until, .. } => Some((class.as_str(), Some(*until))),
+            BreakerChange::Closed => None,
+        };
+        self.note_pause(PauseKind::Breaker, paused);
     }
 
     /// Records that a worker's step will not say how it ended.

@@ -8,7 +8,7 @@ use premath_kernel::policy::silence::{AgentPhase, AgentTimeout, SilenceLimits};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
@@ -32,6 +32,24 @@ pub(crate) struct Listener {
     begun_at: Instant,
     heard_at: Instant,
     buffer: Vec<u8>,
+}
+
+/// What an agent reported by now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard<'a> {
+    pub(super) phase: AgentPhase,
+    /// How many lines it printed.
+    pub(super) lines: u64,
+    /// How many calls it reported.
+    pub(super) calls: u64,
+    /// The tool that it called last.
+    pub(super) last_tool: Option<&'a str>,
+    /// How long it has been silent.
+    pub(super) silent: Duration,
+    /// How long it may be.
+    pub(super) silence_limit: Duration,
+    /// What it used in this run.
+    pub(super) spent: RunSpending,
 }
 
 impl Listener {
@@ -92,6 +110,21 @@ impl Listener {
         }))
     }
 
+    /// Returns what was heard by now.
+    pub(super) fn heard(&self) -> Heard<'_> {
+        let so_far = self.stream.so_far();
+        let phase = self.phase();
+        Heard {
+            phase,
+            lines: self.stream.lines(),
+            calls: so_far.calls() as u64,
+            last_tool: so_far.last_tool(),
+            silent: self.heard_at.elapsed(),
+            silence_limit: self.limits.of(phase),
+            spent: so_far.spent(),
+        }
+    }
+
     fn phase(&self) -> AgentPhase {
         let so_far = self.stream.so_far();
         if self.read == 0 {
@@ -144,7 +177,6 @@ pub(crate) fn spent(spent: RunSpending) -> Spent {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::time::Duration;
 
     fn listener(limit: Duration) -> (File, Listener) {
         listener_with(limit, Budget::default())

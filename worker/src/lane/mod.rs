@@ -31,6 +31,7 @@ use confine::{Confinement, KeptHome};
 use left_session::LeftSession;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::live::LiveLaneState;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
 use premath_memory::projection::{ProjectionError, write_published};
 use premath_memory::roots::{LaneRoots, LaneState};
@@ -128,6 +129,8 @@ impl Lane {
     ///
     /// [`ProjectionError`].
     pub fn finish(mut self) -> Result<(), ProjectionError> {
+        self.batch
+            .note_lane(&self.worker_id, |lane| lane.state = LiveLaneState::Done);
         self.supervisor.close();
         self.roots.remove_step_folder().map_err(StoreError::from)?;
         self.return_to_branch();

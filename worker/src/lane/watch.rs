@@ -81,7 +81,12 @@ impl LeaseWatch {
             Term::Ttl(self.batch.settings.lease_ttl),
         );
         match renewed {
-            Ok(_) => self.confirmed(now),
+            Ok(_) => {
+                self.confirmed(now);
+                let owner = self.claim.owner.as_str().into();
+                self.batch
+                    .note_step(&owner, |step| step.lease_renewed_ms = now);
+            }
             Err(ChangeError::Refused(refusal)) => return Err(refusal.class),
             Err(error) => {
                 // A busy lock or a full disk may pass; the deadline does not

@@ -13,6 +13,7 @@ use crate::lane::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, Claim};
 use premath_kernel::policy::landing_queue::CheckEnd;
+use premath_kernel::record::live::StepPhase;
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
 use premath_worktree::tree::Base;
@@ -76,6 +77,8 @@ impl<'a> Attempt<'a> {
     /// to be looked at. What is waited for others is not held against the issue.
     fn pause(&mut self, seen: u64) {
         let began = Instant::now();
+        let worker_id = &self.log.identity.worker_id;
+        self.batch.note_phase(worker_id, StepPhase::Waiting);
         self.batch.interrupt.wait_since(seen, LOOK);
         self.log.waited += began.elapsed();
     }

@@ -30,6 +30,7 @@ mod hand_back;
 mod landed;
 mod landing;
 mod limit;
+mod live;
 mod log;
 mod outbox;
 mod prepared;
@@ -59,6 +60,7 @@ use closed::Closed;
 use failed::Failed;
 use log::StepLog;
 use premath_kernel::authority::StepIdentity;
+use premath_kernel::record::live::StepPhase;
 use premath_kernel::record::session;
 use premath_memory::{Claimed, clock};
 
@@ -87,10 +89,13 @@ impl Lane {
         .entered();
         let provider = self.batch.provider_of(&self.worker_id);
         tracing::info!(provider, "step started");
+        self.note_begun(claimed, &identity, now, provider.as_deref());
         let log = StepLog::new(identity, now, provider);
         let ready = self.roots.secure().map_err(BootError::from);
         if let Err(error) = ready.and_then(|()| self.refuse_unready()) {
-            return self.not_begun(claimed, log, &error);
+            let report = self.not_begun(claimed, log, &error);
+            self.note_ended(&report);
+            return report;
         }
         let batch = self.batch.clone();
         let watch = LeaseWatch::new(batch.clone(), claim.clone(), log.started_ms);
@@ -108,7 +113,9 @@ impl Lane {
             Ok(closed) => closed.log.verified.is_warm,
             Err(failed) => failed.log.verified.is_warm,
         };
+        self.batch.note_phase(&self.worker_id, StepPhase::Stopping);
         let report = self.stop(claimed, ended);
+        self.note_ended(&report);
         tracing::info!(ending = %report.ending, classes = report.failure_classes.join(","), "step ended");
         self.leave_world();
         if is_warm && report.succeeded() && report.commit.is_some() && report.world.is_none() {
@@ -133,7 +140,9 @@ impl Lane {
             work_done();
         }
         let verified = worked.verify(self)?;
+        self.batch.note_phase(&self.worker_id, StepPhase::Landing);
         let landed = verified.land(self)?;
+        self.batch.note_phase(&self.worker_id, StepPhase::Closing);
         landed.close(self)
     }
 }

@@ -51,6 +51,7 @@ use premath_kernel::record::witness::{
 };
 use premath_kernel::record::world::{GateWitness, TransportWitness, WorldProfile};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
+use premath_view::status::StatusView;
 use schemars::Schema;
 use serde_json::json;
 
@@ -436,6 +437,9 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "premath observe needs_attention --json",
         || answer::<AttentionAnswer>(&["observe.needs_attention"], "repository"),
     ),
+    kind("answer-status", "premath status --json", || {
+        answer::<StatusView>(&["status"], "issuesPath")
+    }),
     kind("answer-report", "premath report --json", || {
         answer::<ReportAnswer>(&["report"], "reportsPath")
     }),

@@ -8,6 +8,7 @@ pub mod control;
 pub mod event;
 pub mod feature;
 pub mod observation;
+pub mod live;
 pub mod own_checks;
 pub mod recorded_turn;
 pub mod sandbox_profile;

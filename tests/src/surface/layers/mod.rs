@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The crates, by the folder of their source.
-pub const CRATES: [&str; 9] = [
+pub const CRATES: [&str; 10] = [
     "coordinator/src",
     "shared/cli/src",
     "shared/conformance/src",
@@ -24,6 +24,7 @@ pub const CRATES: [&str; 9] = [
     "shared/kernel/src",
     "shared/memory/src",
     "shared/platform/src",
+    "shared/view/src",
     "shared/worktree/src",
     "worker/src",
 ];

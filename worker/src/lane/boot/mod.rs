@@ -12,9 +12,11 @@ pub use error::BootError;
 use super::handoff::{BOOTED, SessionBefore};
 use super::{Lane, LanePlan};
 use crate::batch::Batch;
+use crate::cause::chain;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::Base;
@@ -73,6 +75,22 @@ impl Lane {
     ///
     /// [`BootError`]; nothing was changed but what a step that was cut left.
     pub fn boot(batch: Arc<Batch>, plan: &LanePlan) -> Result<(Self, BootReport), BootError> {
+        batch.note_lane(&plan.worker_id, |lane| {
+            lane.state = LiveLaneState::Booting;
+            lane.worktree = plan.worktree.display().to_string();
+        });
+        let booted = Self::boot_noted(batch.clone(), plan);
+        batch.note_lane(&plan.worker_id, |lane| match &booted {
+            Ok(_) => lane.state = LiveLaneState::Idle,
+            Err(error) => {
+                lane.state = LiveLaneState::Disabled;
+                lane.reason = Some(short(&chain(error)));
+            }
+        });
+        booted
+    }
+
+    fn boot_noted(batch: Arc<Batch>, plan: &LanePlan) -> Result<(Self, BootReport), BootError> {
         let (mut lane, handoff) = Self::open(batch, plan)?;
         let salvage = lane.settle_leftovers()?;
         lane.to_the_target()?;

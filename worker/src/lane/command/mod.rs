@@ -1,6 +1,7 @@
 //! A command of the lane: run under its supervisor, watched, classified,
 //! witnessed (`contracts.md` 7, `agents.md`).
 
+mod feed;
 mod finished;
 mod hooked;
 mod phase;
@@ -204,9 +205,14 @@ impl Lane {
             let limits = &self.batch.settings.limits;
             let listener = Listener::new(agent, file, limits, budget);
             watch.listener = Some(listener.after(owner.session_used(phase)));
+            watch.feed = Some(self.feed_of(owner.used(phase)));
         }
+        self.note_command(phase, limit);
         let started_at = clock::now().wall;
-        let exit = self.supervise(spec, files, &mut watch)?;
+        let exit = self.supervise(spec, files, &mut watch);
+        self.batch
+            .note_step(&self.worker_id, |step| step.command = None);
+        let exit = exit?;
         let finished_at = clock::now().wall;
         let hooks = confined.take_hooks().map(HookedTurn::end).transpose()?;
         let (network, kept) = confined.end(self.keeps_home(phase, command, owner));

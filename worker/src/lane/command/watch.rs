@@ -1,6 +1,7 @@
 //! What may end a command before its own end: its lease, an interrupt, an
 //! assumption that broke, the silence of its agent.
 
+use super::feed::AgentFeed;
 use super::{CommandError, Cut, Phase};
 use crate::interrupt::Interrupt;
 use crate::lane::listener::Listener;
@@ -39,6 +40,8 @@ pub(super) struct CommandWatch<'a> {
     interrupt: Interrupt,
     /// Reads what an agent prints.
     pub(super) listener: Option<Listener>,
+    /// Notes what it heard.
+    pub(super) feed: Option<AgentFeed>,
     stdout: &'a Path,
     cut: Option<Cut>,
     timeout: Option<AgentTimeout>,
@@ -56,6 +59,7 @@ impl<'a> CommandWatch<'a> {
             lease,
             interrupt,
             listener: None,
+            feed: None,
             stdout,
             cut: None,
             timeout: None,
@@ -94,6 +98,9 @@ impl<'a> CommandWatch<'a> {
             && let Some(listener) = &mut self.listener
         {
             let timeout = listener.look();
+            if let Some(feed) = &mut self.feed {
+                feed.look(listener);
+            }
             self.timeout = timeout.map_err(|source| self.unread(source))?;
             return Ok(self.timeout.map(|_| Stop::Terminate));
         }

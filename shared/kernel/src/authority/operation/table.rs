@@ -122,6 +122,7 @@ operations! {
         "op/premath.escalate"        "escalate"        - - writes IssueUpdate;
         "op/premath.agents_check"    "agents check"    - - reads;
         "op/premath.kpi"             "kpi"             - - reads;
+        "op/premath.status"          "status"          - - reads;
         "op/premath.report"          "report"          - - reads;
         "op/premath.sandbox_explain" "sandbox explain" - - reads;
         "op/premath.sandbox_try"     "sandbox try"     - - reads;

@@ -21,7 +21,8 @@ pub enum AssigneeRule {
 }
 
 impl AssigneeRule {
-    fn admits(&self, assignee: &str, claimant: &str) -> bool {
+    /// Returns whether the claimant may take an issue of an assignee.
+    pub(crate) fn admits(&self, assignee: &str, claimant: &str) -> bool {
         assignee == claimant
             || match self {
                 Self::Unassigned => assignee.is_empty(),

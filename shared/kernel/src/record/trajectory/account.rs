@@ -1,13 +1,14 @@
 //! What a batch used and waited for, computed from its rows: the same for a run
 //! that resumes it.
 
-use super::{AgentRecord, StepRow, TokenCounts, action};
+use super::{AgentRecord, RetryRecord, StepRow, TokenCounts, action};
 use crate::failure::FailureClass;
 use crate::json::id::IssueId;
 use crate::policy::budget::Spent;
+use crate::policy::retry::RetryVerdict;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ pub struct IssueAccount {
 }
 
 /// How often attempts closed their issues, by what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CloseCounts {
     /// In the first attempt, as its work was at first.
@@ -81,9 +82,23 @@ pub struct CloseCounts {
     pub after_retry: u64,
 }
 
+impl CloseCounts {
+    /// Returns how many issues closed.
+    pub const fn total(self) -> u64 {
+        let first = self.first_pass.saturating_add(self.after_repair);
+        first.saturating_add(self.after_retry)
+    }
+}
+
 /// What a batch used and waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
+    /// Attempts that ended.
+    attempts: u64,
+    /// Attempts after which the batch leaves their issue alone.
+    given_up: u64,
+    /// How often agents were run again in their session.
+    repair_rounds: u64,
     closes: CloseCounts,
     /// The issues that an attempt of the batch failed at.
     failed: BTreeSet<IssueId>,
@@ -138,6 +153,11 @@ impl Account {
 
     fn step(&mut self, row: &StepRow) {
         self.count_close(row);
+        self.attempts += 1;
+        let escalated = |retry: &RetryRecord| retry.decision == RetryVerdict::Escalate;
+        self.given_up += u64::from(row.retry.as_ref().is_some_and(escalated));
+        let rounds = row.agent.as_ref().and_then(|agent| agent.repair_rounds);
+        self.repair_rounds = self.repair_rounds.saturating_add(rounds.unwrap_or(0));
         let spent = row.agent.as_ref().map_or_else(Spent::default, |agent| {
             let account = self.providers.entry(agent.adapter.clone()).or_default();
             account.add(agent);
@@ -203,6 +223,22 @@ impl Account {
     /// Returns how often attempts closed their issues.
     pub const fn closes(&self) -> CloseCounts {
         self.closes
+    }
+
+    /// Returns how many attempts ended.
+    pub const fn attempts(&self) -> u64 {
+        self.attempts
+    }
+
+    /// Returns how many attempts were the last ones of an issue that did not
+    /// close.
+    pub const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// Returns how often agents were run again in their session.
+    pub const fn repair_rounds(&self) -> u64 {
+        self.repair_rounds
     }
 
     /// Returns how often the breaker opened.

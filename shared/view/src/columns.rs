@@ -1,0 +1,209 @@
+//! Rows of cells as aligned lines that fit a width.
+
+use premath_kernel::json::plain::plain;
+
+/// The space between two columns.
+const GAP: usize = 2;
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its head.
+    pub head: &'static str,
+    /// Whether it is there at every width; others come where there is room, the
+    /// first ones first.
+    pub is_needed: bool,
+    /// Whether its cells are figures, which end at the same place.
+    pub is_figure: bool,
+}
+
+impl Column {
+    /// A column of text that is there at every width.
+    pub const fn text(head: &'static str) -> Self {
+        Self {
+            head,
+            is_needed: true,
+            is_figure: false,
+        }
+    }
+
+    /// A column of figures that comes where there is room.
+    pub const fn figure(head: &'static str) -> Self {
+        Self {
+            head,
+            is_needed: false,
+            is_figure: true,
+        }
+    }
+}
+
+/// Returns rows as aligned lines of at most `width` characters, each escaped. The
+/// last column takes what is left and is cut; it keeps at least `last_least`
+/// characters where columns can be left out for it.
+pub fn lines(
+    columns: &[Column],
+    rows: &[Vec<String>],
+    width: usize,
+    last_least: usize,
+) -> Vec<String> {
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| plain(cell).into_owned()).collect())
+        .collect();
+    let widths: Vec<usize> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, column)| {
+            let of_row = |row: &Vec<String>| row.get(index).map_or(0, |cell| cell.chars().count());
+            let widest = cells.iter().map(of_row).max().unwrap_or(0);
+            widest.max(column.head.chars().count())
+        })
+        .collect();
+    let shown = shown(columns, &widths, width, last_least);
+    let heads: Vec<String> = columns
+        .iter()
+        .map(|column| column.head.to_owned())
+        .collect();
+    let rows = std::iter::once(&heads).chain(&cells);
+    rows.map(|row| line(columns, row, &widths, &shown, width))
+        .collect()
+}
+
+/// Returns the places of the columns that there is room for.
+fn shown(columns: &[Column], widths: &[usize], width: usize, last_least: usize) -> Vec<usize> {
+    let last = columns.len().saturating_sub(1);
+    let needed = |index: usize| index == last || columns[index].is_needed;
+    let fixed: usize = (0..last)
+        .filter(|index| needed(*index))
+        .map(|index| widths[index] + GAP)
+        .sum();
+    let least = last_least.min(widths.get(last).copied().unwrap_or(0));
+    let mut left = width.saturating_sub(fixed + least);
+    let mut shown: Vec<usize> = (0..columns.len()).filter(|index| needed(*index)).collect();
+    for index in (0..last).filter(|index| !needed(*index)) {
+        match left.checked_sub(widths[index] + GAP) {
+            Some(rest) => {
+                left = rest;
+                shown.push(index);
+            }
+            None => break,
+        }
+    }
+    shown.sort_unstable();
+    shown
+}
+
+fn line(
+    columns: &[Column],
+    row: &[String],
+    widths: &[usize],
+    shown: &[usize],
+    width: usize,
+) -> String {
+    let mut line = String::new();
+    for (place, index) in shown.iter().enumerate() {
+        let cell = row.get(*index).map_or("", String::as_str);
+        let is_last = place + 1 == shown.len();
+        if is_last {
+            let left = width.saturating_sub(line.chars().count());
+            line.push_str(&fitted(cell, left));
+        } else if columns[*index].is_figure {
+            line.push_str(&format!("{cell:>wide$}  ", wide = widths[*index]));
+        } else {
+            line.push_str(&format!("{cell:wide$}  ", wide = widths[*index]));
+        }
+    }
+    let line = line.trim_end();
+    fitted(line, width)
+}
+
+/// Returns a text of at most so many characters, with a sign where it is cut.
+pub fn fitted(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    match most {
+        0 => String::new(),
+        _ => format!("{}…", kept.trim_end()),
+    }
+}
+
+/// Returns texts as few lines as they fit on, with a mark before the first one.
+pub fn flowed(mark: &str, parts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let indent = mark.chars().count();
+    for part in parts {
+        let part = plain(part);
+        let length = part.chars().count();
+        match lines.last_mut() {
+            // A comma may follow.
+            Some(line) if line.chars().count() + 2 + length < width => {
+                line.push_str(", ");
+                line.push_str(&part);
+            }
+            Some(line) => {
+                line.push(',');
+                lines.push(format!("{:indent$}{part}", ""));
+            }
+            None => lines.push(format!("{mark}{part}")),
+        }
+    }
+    lines.iter().map(|line| fitted(line, width)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 4] = [
+        Column::text("LANE"),
+        Column::figure("CALLS"),
+        Column::figure("COST"),
+        Column::text("TITLE"),
+    ];
+
+    fn rows() -> Vec<Vec<String>> {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        vec![
+            row(["worker.1", "7", "0.42", "Write the parser of the log"]),
+            row(["worker.10", "120", "12.00", "a\u{1b}[2J"]),
+        ]
+    }
+
+    #[test]
+    fn figures_end_at_the_same_place_and_text_is_escaped() {
+        assert_eq!(
+            lines(&COLUMNS, &rows(), 80, 10),
+            [
+                "LANE       CALLS   COST  TITLE",
+                "worker.1       7   0.42  Write the parser of the log",
+                "worker.10    120  12.00  a\\u{1b}[2J",
+            ]
+        );
+    }
+
+    #[test]
+    fn columns_that_have_no_room_are_left_out_and_the_last_one_is_cut() {
+        for width in 20..90 {
+            for line in lines(&COLUMNS, &rows(), width, 10) {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+        assert_eq!(
+            lines(&COLUMNS, &rows(), 30, 12),
+            [
+                "LANE       CALLS  TITLE",
+                "worker.1       7  Write the p…",
+                "worker.10    120  a\\u{1b}[2J"
+            ]
+        );
+        assert_eq!(lines(&COLUMNS, &rows(), 24, 12)[0], "LANE       TITLE");
+    }
+
+    #[test]
+    fn parts_flow_into_lines_below_the_first_one() {
+        let parts = ["one".to_owned(), "two".to_owned(), "three".to_owned()];
+        assert_eq!(flowed("x: ", &parts, 12), ["x: one, two,", "   three"]);
+    }
+}
