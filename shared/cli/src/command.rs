@@ -28,6 +28,7 @@ use crate::trajectory::TrajectoryArgs;
 use crate::transport_dispatch::TransportDispatchArgs;
 use crate::trust::TrustArgs;
 use crate::upkeep::{CleanArgs, DoctorArgs};
+use crate::why::WhyArgs;
 use crate::world::WorldArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Cancel(CancelArgs),
     /// Show the batches that run: lanes, queue, pace, cost
     Status(StatusArgs),
+    /// Say why an issue is not worked on, or why it did not close
+    Why(WhyArgs),
     /// Print the report of a batch
     Report(ReportArgs),
     /// Show what the last batch left, for the session that follows
@@ -142,6 +145,7 @@ impl Command {
             Self::Batch(args) => args.run(),
             Self::Cancel(args) => args.run(),
             Self::Status(args) => args.run(),
+            Self::Why(args) => args.run(),
             Self::Report(args) => args.run(),
             Self::Observe(args) => args.run(),
             Self::Trust(args) => args.run(json),

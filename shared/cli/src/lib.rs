@@ -38,6 +38,7 @@ mod trajectory;
 mod transport_dispatch;
 mod trust;
 mod upkeep;
+mod why;
 mod world;
 
 use clap::{CommandFactory, Parser};

@@ -118,7 +118,7 @@ fn line(
 }
 
 /// Returns a text of at most so many characters, with a sign where it is cut.
-pub fn fitted(text: &str, most: usize) -> String {
+pub(crate) fn fitted(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -130,7 +130,7 @@ pub fn fitted(text: &str, most: usize) -> String {
 }
 
 /// Returns texts as few lines as they fit on, with a mark before the first one.
-pub fn flowed(mark: &str, parts: &[String], width: usize) -> Vec<String> {
+pub(crate) fn flowed(mark: &str, parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let indent = mark.chars().count();
     for part in parts {

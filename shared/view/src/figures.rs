@@ -66,7 +66,7 @@ pub fn brief(duration: Duration) -> String {
 }
 
 /// Writes milliseconds as [`brief`] does.
-pub fn brief_ms(ms: u64) -> String {
+pub(crate) fn brief_ms(ms: u64) -> String {
     brief(Duration::from_millis(ms))
 }
 

@@ -200,6 +200,8 @@ const COMMANDS: &[&str] = &[
     "kpi",
     "report",
     "status",
+    "why o-1",
+    "why nowhere",
     "report --list",
     "trust",
     "trust --yes",

@@ -146,3 +146,36 @@ fn an_agent_is_seen_in_its_call() {
     batch.wait().exits(130);
     scratch.no_process_left();
 }
+
+fn kinds(scratch: &Scratch, id: &str) -> Vec<String> {
+    let why = scratch.premath(["why", id, "--json"]).end().exits(0).json();
+    let reasons = why["reasons"].as_array().unwrap().iter();
+    reasons
+        .map(|reason| reason["kind"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn why_names_what_an_issue_waits_for_and_how_its_last_attempt_failed() {
+    let (scratch, batch) = in_the_middle();
+    awaited(&scratch, |status| attempt(status)["command"] == "work");
+    assert_eq!(kinds(&scratch, "a"), ["running"]);
+    assert_eq!(kinds(&scratch, "b"), ["ready"]);
+    assert_eq!(kinds(&scratch, "c"), ["held"]);
+    batch.signal(Signal::INT);
+    awaited(&scratch, |status| {
+        status["batches"][0]["state"] == "draining"
+    });
+    assert_eq!(kinds(&scratch, "b"), ["draining"]);
+    fs::write(scratch.home().join("go"), "").unwrap();
+    batch.wait().exits(130);
+    assert_eq!(kinds(&scratch, "a"), ["closed"]);
+    assert_eq!(kinds(&scratch, "b"), ["no_batch"]);
+    scratch.batch("echo no >&2; false", "true").end().exits(1);
+    let text = scratch.premath(["why", "b"]).end().exits(0).stdout;
+    assert!(
+        text.contains("its last attempt failed\n  work_failed: "),
+        "{text}"
+    );
+    scratch.premath(["why", "nowhere"]).end().exits(1);
+}

@@ -18,24 +18,24 @@ use std::path::{Path, PathBuf};
 /// The failure of an issue's last step.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct LastFailure {
+pub(crate) struct LastFailure {
     /// The step.
-    pub(super) step_id: StepId,
+    pub(crate) step_id: StepId,
     /// The time at which the attempt ended.
-    pub(super) finished_at: String,
+    pub(crate) finished_at: String,
     /// Its failure classes, the first one is the cause.
-    pub(super) failure_classes: Vec<String>,
+    pub(crate) failure_classes: Vec<String>,
     /// What failed, in a line.
-    pub(super) said: String,
+    pub(crate) said: String,
     /// The output of the command that failed, where it is still there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) output: Option<String>,
+    pub(crate) output: Option<String>,
     /// The turn as it was judged, where it is still there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) turn: Option<String>,
+    pub(crate) turn: Option<String>,
     /// Where what the step left is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) salvage: Option<String>,
+    pub(crate) salvage: Option<String>,
 }
 
 impl LastFailure {
@@ -45,7 +45,7 @@ impl LastFailure {
     /// # Errors
     ///
     /// [`TrajectoryFileError`] where the trajectory cannot be read.
-    pub(super) fn of(
+    pub(crate) fn of(
         issue_id: &str,
         roots: &MemoryRoots,
     ) -> Result<Option<Self>, TrajectoryFileError> {
@@ -60,7 +60,7 @@ impl LastFailure {
     }
 
     /// Returns it as lines for a person.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let class = self.failure_classes.first().map_or("", |class| class);
         let mut text = match self.said.strip_prefix(class) {
             Some(rest) if rest.starts_with(": ") => self.said.clone(),
@@ -81,7 +81,8 @@ impl LastFailure {
         text
     }
 
-    fn read(row: &StepRow, roots: &MemoryRoots) -> Option<Self> {
+    /// Reads it from the row of the step.
+    pub(crate) fn read(row: &StepRow, roots: &MemoryRoots) -> Option<Self> {
         let class = row.failure_classes.first()?;
         let turn = artifact::of_step(&roots.witnesses, &row.step_id, "turn", "json");
         let judged = document(&turn);

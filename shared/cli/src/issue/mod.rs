@@ -3,11 +3,11 @@
 mod accept;
 mod add;
 mod check;
-mod failure;
+pub(crate) mod failure;
 mod import;
 mod lease;
 mod outbox;
-mod query;
+pub(crate) mod query;
 mod status;
 pub(crate) mod view;
 mod write;

@@ -28,6 +28,7 @@ use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
 use crate::trust::TrustAnswer;
 use crate::upkeep::{CleanAnswer, DoctorAnswer};
+use crate::why::WhyAnswer;
 use crate::world::CrossingAnswer;
 use harness_worker::sandbox::Explanation;
 use premath_kernel::authority::instruction::{InstructionEnvelope, InstructionPolicy};
@@ -439,6 +440,9 @@ pub(super) const KINDS: &[SchemaKind] = &[
     ),
     kind("answer-status", "premath status --json", || {
         answer::<StatusView>(&["status"], "issuesPath")
+    }),
+    kind("answer-why", "premath why --json", || {
+        answer::<WhyAnswer>(&["why"], "issuesPath")
     }),
     kind("answer-report", "premath report --json", || {
         answer::<ReportAnswer>(&["report"], "reportsPath")

@@ -16,5 +16,6 @@ pub mod session;
 pub mod trailers;
 pub mod trajectory;
 pub mod turn_context;
+pub mod why;
 pub mod witness;
 pub mod world;

@@ -13,7 +13,7 @@ const OUTCOMES_SHOWN: usize = 6;
 /// How much of a lane's title is shown before figures are.
 const TITLE_LEAST: usize = 18;
 
-/// Figures older than this are said to be old, in milliseconds.
+/// Figures older than this are marked as old, in milliseconds.
 const OLD_MS: u64 = 15_000;
 
 /// Returns the status as lines of at most the viewer's width.

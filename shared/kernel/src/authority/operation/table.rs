@@ -123,6 +123,7 @@ operations! {
         "op/premath.agents_check"    "agents check"    - - reads;
         "op/premath.kpi"             "kpi"             - - reads;
         "op/premath.status"          "status"          - - reads;
+        "op/premath.why"             "why"             - - reads;
         "op/premath.report"          "report"          - - reads;
         "op/premath.sandbox_explain" "sandbox explain" - - reads;
         "op/premath.sandbox_try"     "sandbox try"     - - reads;

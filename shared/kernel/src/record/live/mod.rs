@@ -9,7 +9,8 @@ mod estimate;
 mod queue;
 
 pub use estimate::{Estimate, estimate};
-pub use queue::{Blocker, LiveQueue, QueueScope, ReadyState, StoreStamp, ready_state};
+pub use queue::{Blocker, LiveQueue, QueueScope, StoreStamp};
+pub(crate) use queue::{ReadyState, ready_state};
 
 use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
 use crate::json::plain::cut_at;
@@ -22,13 +23,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The kind of the document.
-pub const LIVE_KIND: &str = "premath.harness.live.v1";
+pub(crate) const LIVE_KIND: &str = "premath.harness.live.v1";
 
 /// The most bytes of a document that is read.
 pub const LIVE_MAX: u64 = 4 << 20;
 
 /// How many ended attempts a document has.
-pub const OUTCOMES_MAX: usize = 20;
+pub(crate) const OUTCOMES_MAX: usize = 20;
 
 /// The longest title or name of a tool in a document, in characters.
 const TEXT_MAX: usize = 160;

@@ -108,7 +108,7 @@ impl LiveQueue {
 
     /// Returns how many issues the batch can still work on, those in progress
     /// left out.
-    pub const fn workable(&self) -> u64 {
+    pub(crate) const fn workable(&self) -> u64 {
         let waiting = self.waiting.saturating_sub(self.stuck);
         self.ready
             .saturating_add(self.retrying)
@@ -131,7 +131,7 @@ pub struct QueueScope<'a> {
 
 /// What a batch does with an issue that is open and that nothing holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReadyState {
+pub(crate) enum ReadyState {
     /// A lane can be given it now.
     Claimable,
     /// Its next attempt begins at a time.
@@ -152,7 +152,7 @@ impl ReadyState {
 }
 
 /// Returns what a batch does with an issue that is open and that nothing holds.
-pub fn ready_state(issue: &Issue, scope: &QueueScope<'_>) -> ReadyState {
+pub(crate) fn ready_state(issue: &Issue, scope: &QueueScope<'_>) -> ReadyState {
     if !scope.selection.admits(issue) {
         return ReadyState::NotSelected;
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn every_issue_is_counted_once_by_what_becomes_of_it_next() {
+    fn every_issue_is_counted_once_by_what_is_next_for_it() {
         let none = || json!({});
         let issues = [
             issue("a", "open", &[], none()),

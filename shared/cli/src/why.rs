@@ -1,0 +1,159 @@
+//! `premath why`: why an issue is not worked on now, or why it did not close.
+
+use crate::answer::{Answer, Finished};
+use crate::error::CliError;
+use crate::issue::failure::LastFailure;
+use crate::issue::query::no_such;
+use crate::paths;
+use crate::status::is_running;
+use crate::terminal::{block, plain};
+use clap::Args;
+use harness_worker::settings::{LoopFlags, Settings};
+use premath_kernel::issue::Selection;
+use premath_kernel::issue::lease::AssigneeRule;
+use premath_kernel::json::id::IssueId;
+use premath_kernel::record::live::LiveBatch;
+use premath_kernel::record::trajectory::StepRow;
+use premath_kernel::record::why::{Reason, WhyScope, reasons};
+use premath_memory::live::LiveFolder;
+use premath_memory::roots::MemoryRoots;
+use premath_memory::{ChangeError, MemoryView, clock, last_step};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath why`.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// The issue
+    #[arg(value_name = "ISSUE")]
+    id: String,
+    /// Use the repository that contains this folder [default: .]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+}
+
+/// The answer of `premath why`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WhyAnswer {
+    /// The issue.
+    issue_id: IssueId,
+    /// Its title.
+    title: String,
+    /// Its status.
+    status: String,
+    /// Why it is not worked on now, what is to be removed first before the rest.
+    reasons: Vec<Reason>,
+    /// The failure of its last attempt; null where it did not fail, or where
+    /// there was none.
+    last_failure: Option<LastFailure>,
+}
+
+/// Which issues a batch takes.
+struct Taken {
+    selection: Selection,
+    assignees: AssigneeRule,
+}
+
+impl WhyArgs {
+    pub(crate) fn run(self) -> Finished {
+        let folder = self.repo_root.as_deref().unwrap_or(Path::new("."));
+        let roots = match MemoryRoots::discover(folder) {
+            Ok(roots) => roots,
+            Err(error) => return Finished::new("why", Err(error.into())),
+        };
+        Finished::on("why", "issuesPath", Ok(roots.issues.clone()), |path| {
+            let mut batches = LiveFolder::of(&roots).read()?;
+            batches.retain(is_running);
+            let last = last_step(&roots.trajectory, &self.id)?;
+            let failure = last.as_ref().and_then(|row| LastFailure::read(row, &roots));
+            let taken = Taken::of(&roots);
+            let memory = paths::open(path, false)?;
+            let answer = memory.view(|view| self.answer(&view, &taken, &batches, last.as_ref()))?;
+            let answer = WhyAnswer {
+                last_failure: failure,
+                ..answer.ok_or_else(|| self.unknown())?
+            };
+            let text = answer.text();
+            Ok(Answer::new(answer, text))
+        })
+    }
+
+    fn unknown(&self) -> CliError {
+        CliError::Change(ChangeError::Refused(no_such(&self.id)))
+    }
+
+    fn answer(
+        &self,
+        view: &MemoryView<'_>,
+        taken: &Taken,
+        batches: &[LiveBatch],
+        last: Option<&StepRow>,
+    ) -> Option<WhyAnswer> {
+        let row = view.row(&self.id)?;
+        let ready = view.graph().frontier();
+        let scope = WhyScope {
+            batches,
+            selection: &taken.selection,
+            assignees: &taken.assignees,
+            last,
+            before: ready.take_while(|id| ***id != *self.id).count(),
+            seen: &clock::observe(),
+        };
+        let holds = view.graph().holds(&self.id);
+        Some(WhyAnswer {
+            issue_id: self.id.as_str().into(),
+            title: row.text_of("title"),
+            status: row.issue.status.as_str().to_owned(),
+            reasons: reasons(&row.issue, &holds, &scope),
+            last_failure: None,
+        })
+    }
+}
+
+impl Taken {
+    /// Reads what a batch that starts now would take; where its settings cannot be
+    /// read, what a batch takes by default.
+    fn of(roots: &MemoryRoots) -> Self {
+        let flags = LoopFlags {
+            repo_root: Some(roots.repository.clone()),
+            ..LoopFlags::default()
+        };
+        match Settings::resolve(&flags, clock::now().wall) {
+            Ok(settings) => Self {
+                selection: settings.selection,
+                assignees: settings.assignees,
+            },
+            Err(_) => Self {
+                selection: Selection::default(),
+                assignees: AssigneeRule::default(),
+            },
+        }
+    }
+}
+
+impl WhyAnswer {
+    fn text(&self) -> String {
+        let mut text = format!(
+            "{}  {}\nstatus {}\n",
+            plain(&self.issue_id),
+            plain(&self.title),
+            plain(&self.status)
+        );
+        for reason in &self.reasons {
+            text.push_str(&format!("\n{}\n", plain(&reason.text)));
+            if let Some(next) = &reason.next {
+                text.push_str(&format!("  next: {}\n", plain(next)));
+            }
+        }
+        if let Some(failure) = &self.last_failure {
+            text.push_str("\nits last attempt failed\n");
+            text.push_str(&block(&failure.text()));
+            if let Some(class) = failure.failure_classes.first() {
+                text.push_str(&format!("  next: premath classes {}\n", plain(class)));
+            }
+        }
+        text
+    }
+}
