@@ -22,6 +22,7 @@ pub struct BatchHolder {
     pub started: u64,
     /// The pid namespace that `pid` counts in, where it is known.
     #[serde(
+        default,
         deserialize_with = "unless_blank",
         skip_serializing_if = "Option::is_none"
     )]
