@@ -306,7 +306,7 @@ mod tests {
         let ready = (queue.ready, queue.retrying, queue.waiting, queue.stuck);
         assert_eq!(ready, (2, 1, 1, 0));
         let at = queue.next_retry_at.as_ref().map(Stamp::as_str);
-        assert_eq!(at, Some("2026-03-05T11:00:00Z"));
+        assert_eq!(at, Some("2026-03-05T11:00:00.000000Z"));
         assert_eq!(
             (queue.assigned, queue.not_selected, queue.left_out),
             (1, 1, 1)
