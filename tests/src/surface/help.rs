@@ -157,6 +157,13 @@ fn read(help: &str) -> Entry {
         if ["Arguments", "Options"].contains(&part) {
             take_option(line, &mut entry.options);
         }
+        if part == "Options"
+            && let Some((_, names)) = words.split_once("[alias")
+        {
+            let names = names.split([' ', ',', ']']);
+            let names = names.filter(|word| word.starts_with("--"));
+            entry.flags.extend(names.map(str::to_owned));
+        }
         if part == "Options" && words.starts_with('-') && indent <= 6 {
             let flags = words.split([' ', ',', '=']);
             let flags = flags.take_while(|word| word.is_empty() || word.starts_with('-'));
@@ -189,16 +196,19 @@ mod tests {
     fn help_is_read_with_its_commands_and_flags() {
         let entry = read(
             "Does it\n\nUsage: x [OPTIONS] <COMMAND>\n\nCommands:\n  one  First -- of all\n  help  h\n\n\
-             Options:\n      --path <FILE>  The --other thing\n  -h, --help         Print help\n",
+             Options:\n      --path <FILE>  The --other thing\n          [aliases: --file, --in]\n  -h, --help         Print help\n",
         );
         assert_eq!(entry.about, "Does it");
         assert_eq!(Vec::from_iter(entry.subcommands), ["one"]);
-        assert_eq!(Vec::from_iter(entry.flags), ["--help", "--path"]);
+        assert_eq!(
+            Vec::from_iter(entry.flags),
+            ["--file", "--help", "--in", "--path"]
+        );
         let option = |option: &str, text: &str| (option.to_owned(), text.to_owned());
         assert_eq!(
             entry.options,
             [
-                option("--path <FILE>", "The --other thing"),
+                option("--path <FILE>", "The --other thing [aliases: --file, --in]"),
                 option("-h, --help", "Print help"),
             ]
         );

@@ -92,7 +92,7 @@ fn the_real_tracker_of_beads_is_imported_without_loss() {
 }
 
 #[test]
-fn what_another_memory_says_of_leases_and_turns_is_kept_aside() {
+fn leases_and_turns_of_another_memory_are_kept_aside() {
     let row = r#"{"id":"a","title":"t","status":"closed","closed_by_step":"w.a.1","lease_generation":7,"mutation_refs":["x"],"metadata":{"verification":"rm -rf /"},"created_at":"2026-01-01T00:00:00Z"}"#;
     let scratch = Scratch::with("");
     imported(&scratch, "rows.jsonl", &format!("{row}\n"));

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The field that names where an issue came from, as in beads.
 const REFERENCE: &str = "external_ref";
-/// The field that keeps what an imported row said of another issue memory's
+/// The field that keeps what an imported row has about another issue memory's
 /// leases and turns: here it would claim what never happened.
 const KEPT: &str = "imported_fields";
 /// Those fields.

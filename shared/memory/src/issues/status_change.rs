@@ -147,7 +147,7 @@ fn moved(
 }
 
 /// Refuses to delete what other issues, which are not over, depend on: a
-/// tombstone holds nothing, and would let them go.
+/// tombstone holds nothing, and would make them ready.
 fn refuse_dependents(state: &State, ids: &BTreeSet<&str>) -> Result<(), ChangeError> {
     for row in state.rows() {
         let issue = &row.issue;

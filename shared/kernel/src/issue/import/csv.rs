@@ -118,7 +118,7 @@ fn split(text: &str, separator: char) -> Result<Vec<Record>, ImportFault> {
         cells.push(cell);
         records.push(Record { line: begun, cells });
     }
-    // A blank line is no record.
+    // A blank line is not a record.
     records.retain(|record| record.cells.iter().any(|cell| !cell.trim().is_empty()));
     Ok(records)
 }

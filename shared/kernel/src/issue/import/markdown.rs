@@ -151,7 +151,7 @@ fn fields(item: &Item) -> Map<String, Value> {
     row
 }
 
-/// Takes the indentation away that all lines have.
+/// Removes the indentation that all lines have.
 fn dedented(lines: &[String]) -> String {
     let indent = |line: &String| line.len() - line.trim_start().len();
     let filled = lines.iter().filter(|line| !line.trim().is_empty());
