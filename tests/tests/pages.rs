@@ -59,6 +59,7 @@ tested! {
     filters: "guides/filters.md",
     nightly: "guides/nightly.md",
     control: "guides/control.md",
+    watching: "guides/watching.md",
     example: "guides/example.md",
     network: "guides/network.md",
     trust: "guides/trust.md",
