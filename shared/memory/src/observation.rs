@@ -7,7 +7,11 @@ use crate::projection::write_document;
 use crate::roots::MemoryRoots;
 use premath_kernel::json::canonical;
 use premath_kernel::record::observation::{OBSERVATION_KIND, Observation};
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a file that is read.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// How many lines the log keeps: the latest.
 const KEPT_LINES: usize = 1_000;
@@ -26,7 +30,7 @@ pub fn log(roots: &MemoryRoots) -> PathBuf {
 pub fn write(roots: &MemoryRoots, observation: &Observation) -> Result<(), StoreError> {
     write_document(&roots.observation, observation)?;
     let path = log(roots);
-    let before = artifact::read(&path)?.unwrap_or_default();
+    let before = bytes_of(&path)?.unwrap_or_default();
     let before = String::from_utf8_lossy(&before);
     let line = canonical::value_of(&observation.event()).to_string();
     let lines: Vec<&str> = before.lines().chain([&*line]).collect();
@@ -35,24 +39,82 @@ pub fn write(roots: &MemoryRoots, observation: &Observation) -> Result<(), Store
     artifact::write(&path, text.as_bytes())
 }
 
-/// Reads the observation of the last batch; `None` where there is none.
+/// Reads the observation of the last batch; `None` where there is none. The
+/// commands that it names are those of this build, whatever the file has.
 ///
 /// # Errors
 ///
 /// [`StoreError::Io`], also where it is not an observation.
 pub fn read(roots: &MemoryRoots) -> Result<Option<Observation>, StoreError> {
     let path = &roots.observation;
-    let Some(bytes) = artifact::read(path)? else {
+    let Some(bytes) = bytes_of(path)? else {
         return Ok(None);
     };
     let found: Result<Observation, _> = serde_json::from_slice(&bytes);
-    let unread = |detail: String| StoreError::io("read", path)(std::io::Error::other(detail));
+    let unread = |detail: String| StoreError::io("read", path)(io::Error::other(detail));
     match found {
-        Ok(found) if found.observation_kind == OBSERVATION_KIND => Ok(Some(found)),
+        Ok(found) if found.observation_kind == OBSERVATION_KIND => {
+            Ok(Some(found.with_own_commands()))
+        }
         Ok(found) => Err(unread(format!(
             "observationKind is `{}`, expected `{OBSERVATION_KIND}`",
             found.observation_kind
         ))),
         Err(error) => Err(unread(error.to_string())),
+    }
+}
+
+/// Reads a file, which a step without confinement can write: no link is followed,
+/// and nothing is waited for.
+fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = artifact::open_regular(path)?;
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > BYTES_MAX {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(bytes),
+        }
+    };
+    match read() {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_file_that_is_none_is_neither_followed_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = MemoryRoots::at(folder.path());
+        assert!(read(&roots).unwrap().is_none());
+        std::fs::create_dir_all(roots.observation.parent().unwrap()).unwrap();
+        symlink("/etc/passwd", &roots.observation).unwrap();
+        read(&roots).unwrap_err();
+        std::fs::remove_file(&roots.observation).unwrap();
+        let at = &roots.observation;
+        {
+            use rustix::fs::{CWD, FileType, Mode, mknodat};
+            mknodat(CWD, at, FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+        }
+        .unwrap();
+        read(&roots).unwrap_err();
+        std::fs::remove_file(&roots.observation).unwrap();
+        let attention = r#"{"kind": "issue", "issueId": "a", "nextCommand": "rm -rf ~"}"#;
+        let text = format!(
+            r#"{{"schema": 1, "observationKind": "{OBSERVATION_KIND}", "batchId": "b",
+            "endedAt": "2026-01-01T00:00:00Z", "exitCode": 0, "needsAttention": [{attention}]}}"#
+        );
+        std::fs::write(&roots.observation, text).unwrap();
+        let found = read(&roots).unwrap().unwrap();
+        assert_eq!(
+            found.needs_attention[0].next_command,
+            "premath issue show a"
+        );
     }
 }

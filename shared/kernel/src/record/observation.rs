@@ -127,13 +127,18 @@ impl AttentionKind {
         }
     }
 
-    const fn next_command(self) -> &'static str {
-        match self {
-            Self::Cycle => "premath dep diagnostics",
-            Self::LandingMissing => "premath doctor",
-            Self::ForeignRows => "premath issue accept-changes",
-            Self::LanesLost | Self::PushFailed | Self::TipFails | Self::Issue => "premath report",
-        }
+    /// Returns the command that shows more.
+    fn next_command(self, issue_id: Option<&IssueId>) -> String {
+        let command = match (self, issue_id) {
+            (Self::Issue, Some(issue_id)) => return format!("premath issue show {issue_id}"),
+            (Self::Cycle, _) => "premath dep diagnostics",
+            (Self::LandingMissing, _) => "premath doctor",
+            (Self::ForeignRows, _) => "premath issue accept-changes",
+            (Self::LanesLost | Self::PushFailed | Self::TipFails | Self::Issue, _) => {
+                "premath report"
+            }
+        };
+        command.to_owned()
     }
 }
 
@@ -172,7 +177,7 @@ impl Observation {
             issue_id: None,
             failure_classes: Vec::new(),
             count: Some(count as u64),
-            next_command: kind.next_command().to_owned(),
+            next_command: kind.next_command(None),
         });
         let open = issues.iter().filter(|issue| !issue.closed);
         let open = open.map(|issue| Attention {
@@ -180,9 +185,18 @@ impl Observation {
             issue_id: Some(issue.issue_id.clone()),
             failure_classes: issue.failure_classes.clone(),
             count: None,
-            next_command: format!("premath issue show {}", issue.issue_id),
+            next_command: AttentionKind::Issue.next_command(Some(&issue.issue_id)),
         });
         counted.chain(open).collect()
+    }
+
+    /// Returns it with the commands of this build, whatever it was read with.
+    #[must_use]
+    pub fn with_own_commands(mut self) -> Self {
+        for one in &mut self.needs_attention {
+            one.next_command = one.kind.next_command(one.issue_id.as_ref());
+        }
+        self
     }
 
     /// Returns what is in the log of observations: the observation without its
