@@ -10,6 +10,7 @@ use crate::lane::command::{Phase, WorkUse};
 use crate::lane::left_session::ResumedSession;
 use crate::lane::listener::spent;
 use crate::prompt;
+use premath_kernel::policy::repair::{RepairFacts, round_after};
 use premath_memory::clock;
 
 /// A round in which an agent mends its work.
@@ -78,17 +79,6 @@ impl Lane {
         let settings = &self.batch.settings;
         let (log, work) = (&step.attempt.log, &step.brief.work);
         let account = &log.account;
-        let round = account.streams().len();
-        let may_go_on = failure.is_red()
-            && step.landed.is_none()
-            && account.limit.is_none()
-            && (1..=settings.turn.stop().repair_rounds).contains(&(round as u64))
-            && self.batch.interrupt.level() < Level::Drain;
-        if !may_go_on {
-            return None;
-        }
-        let spec = work.adapter.agent()?.spec();
-        let command = spec.resumed(&work.command, account.session()?)?;
         let used = WorkUse {
             spent: account.used(),
             worked: account.worked,
@@ -96,11 +86,21 @@ impl Lane {
             calls: account.allowed,
         };
         let left = self.batch.left_of(&step.brief.issue_id);
-        let is_left = !left.is_used_up(spent(used.spent), used.own_time)
-            && used.worked < settings.limits.step;
-        is_left.then_some(Repair {
-            round,
-            command,
+        let facts = RepairFacts {
+            is_red: failure.is_red(),
+            has_landed: step.landed.is_some(),
+            is_limited: account.limit.is_some(),
+            drains: self.batch.interrupt.level() >= Level::Drain,
+            runs: account.streams().len() as u64,
+            is_used_up: left.is_used_up(spent(used.spent), used.own_time),
+            worked: used.worked,
+            limit: settings.limits.step,
+        };
+        let round = round_after(settings.turn.stop(), &facts)?;
+        let spec = work.adapter.agent()?.spec();
+        Some(Repair {
+            round: usize::try_from(round).ok()?,
+            command: spec.resumed(&work.command, account.session()?)?,
             used,
         })
     }

@@ -13,6 +13,7 @@ pub mod landing;
 pub mod landing_queue;
 pub mod network;
 pub mod provider;
+pub mod repair;
 pub mod retry;
 pub mod room;
 pub mod sandbox;
