@@ -386,7 +386,7 @@ impl Machine {
             }
             // The others would be refused too.
             (Some(Making::Lane), SpareNews::Refused | SpareNews::NotNeeded) => {
-                self.crew.lanes -= self.wanted;
+                self.crew.lanes = self.crew.lanes.saturating_sub(self.wanted);
                 self.wanted = 0;
             }
             (_, SpareNews::Made) => {

@@ -54,6 +54,9 @@ pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     lines
 }
 
+/// The widest column that cells are aligned in.
+const CELL_MAX: usize = 1_000;
+
 /// Returns rows as lines with aligned columns; the last one is not padded.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let rows: Vec<[Cow<'_, str>; N]> = std::iter::once(head.map(Cow::Borrowed))
@@ -72,6 +75,8 @@ pub(crate) fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> St
     for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths) {
+            // A wider cell than a format can have stays as it is.
+            let width = width.min(CELL_MAX);
             let _ = write!(line, "{cell:width$}  ");
         }
         let _ = writeln!(text, "{}", line.trim_end());

@@ -52,6 +52,25 @@ impl ControlPlace {
         format!("control-{}", self.name.trim_end_matches(SOCKET))
     }
 
+    /// Listens, at a name of its own first: a socket that is bound and not listened
+    /// to yet looks like that of a process that is gone.
+    fn listen(&self) -> io::Result<UnixListener> {
+        let path = self.path();
+        if fs::symlink_metadata(&path).is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let name = format!("{}.new", self.name);
+        let new = self.folder.join(&name);
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = socket::listen_in(&self.folder, &name)?;
+        fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+        fs::rename(&new, &path)?;
+        Ok(listener)
+    }
+
     /// Removes the socket of a process that is gone, with its token; returns
     /// whether a process listens.
     fn is_live(&self, private: &PrivateFolder) -> io::Result<bool> {
@@ -63,6 +82,7 @@ impl ControlPlace {
                 Ok(false)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
             Err(error) => Err(error),
         }
     }
@@ -119,11 +139,9 @@ impl ControlSocket {
         }
         let place = ControlPlace::of(folder, batch_id);
         let path = place.path();
-        let listener = socket::listen_in(&place.folder, &place.name);
+        let listener = place.listen();
         let listener = listener.map_err(StoreError::io("listen at", &path))?;
-        let identity = fs::set_permissions(&path, Permissions::from_mode(0o600))
-            .and_then(|()| identity(&path))
-            .map_err(StoreError::io("restrict", &path))?;
+        let identity = identity(&path).map_err(StoreError::io("look at", &path))?;
         let _ = private.forget(&place.secret_name());
         let token = private.secret(&place.secret_name())?;
         Ok(Self {

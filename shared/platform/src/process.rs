@@ -12,6 +12,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+/// The most bytes of an environment that is read: the system gives a program 6 MiB
+/// of arguments and variables at most.
+const ENVIRON_MAX: u64 = 8 << 20;
+
 /// The most bytes of a process's `stat`: 52 numbers and a name of at most 64.
 const STAT_MAX: usize = 2048;
 
@@ -100,9 +104,15 @@ pub fn presence(pid: Pid) -> Presence {
 }
 
 /// Returns the environment that a process was started with, its entries each
-/// ended by a zero byte; empty where it cannot be read.
-pub fn environment(pid: Pid) -> Vec<u8> {
-    fs::read(entry(pid, "environ")).unwrap_or_default()
+/// ended by a zero byte; empty where it cannot be read. `None` where it is larger
+/// than the system gives a program: the process made it so itself.
+pub fn environment(pid: Pid) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(entry(pid, "environ")) {
+        // What was read before an error counts.
+        let _ = file.take(ENVIRON_MAX + 1).read_to_end(&mut bytes);
+    }
+    (bytes.len() as u64 <= ENVIRON_MAX).then_some(bytes)
 }
 
 /// Returns the file of the program that a process runs; `None` where it cannot
@@ -248,7 +258,7 @@ mod tests {
         assert_eq!(Pid::from_raw(own.parent), getppid());
         assert!(Process::all().any(|process| process == own));
         assert_eq!(presence(getpid()), Presence::Running(own));
-        assert!(!environment(getpid()).is_empty());
+        assert!(!environment(getpid()).unwrap().is_empty());
         check_numbers().unwrap();
         let handle = Handle::open(getpid()).unwrap();
         assert!(!handle.has_ended_within(Duration::ZERO));

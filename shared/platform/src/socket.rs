@@ -3,6 +3,7 @@
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, Uid};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -55,13 +56,20 @@ pub fn listen_in(folder: &Path, name: &str) -> io::Result<UnixListener> {
     UnixListener::bind(Place::of(folder, name)?.path)
 }
 
-/// Connects to a socket in a folder.
+/// Connects to a socket in a folder, and waits for nothing.
 ///
 /// # Errors
 ///
-/// As the system reports it; the connection is refused where no process listens.
+/// As the system reports it; the connection is refused where no process listens,
+/// and would block where one listens and takes no more connections.
 pub fn connect_in(folder: &Path, name: &str) -> io::Result<UnixStream> {
-    UnixStream::connect(Place::of(folder, name)?.path)
+    let place = Place::of(folder, name)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&socket, &SocketAddrUnix::new(&place.path)?)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// Returns the user of this process.
@@ -103,6 +111,23 @@ mod tests {
             let error = connect_in(&folder, "s").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         }
+        fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_socket_whose_process_takes_no_connection_is_not_waited_for() {
+        let root = std::env::temp_dir().join(format!("premath-full-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        let listener = listen_in(&root, "s").unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let mut waiting = Vec::new();
+        let full = loop {
+            match connect_in(&root, "s") {
+                Ok(stream) => waiting.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
         fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -45,9 +45,11 @@ fn is_below_step(parent: Option<Pid>, look: impl Fn(Pid) -> Option<Process>) -> 
     let mut next = parent;
     for _ in 0..ANCESTORS_MAX {
         match next {
-            // The first process, or one outside of this namespace.
-            None | Some(Pid::INIT) => return Some(false),
+            // One outside of this namespace.
+            None => return Some(false),
             Some(process) if is_of_step(process) => return Some(true),
+            // The first process, which in a container the harness may be.
+            Some(Pid::INIT) => return Some(false),
             Some(process) => next = Pid::from_raw(look(process)?.parent),
         }
     }
@@ -57,7 +59,7 @@ fn is_below_step(parent: Option<Pid>, look: impl Fn(Pid) -> Option<Process>) -> 
 /// Returns whether a process is a command of a step, a lane's supervisor, or
 /// the harness.
 fn is_of_step(process: Pid) -> bool {
-    names_step(&environment(process))
+    environment(process).is_none_or(|environment| names_step(&environment))
         || program(process).is_some_and(|program| is_harness(&program))
 }
 

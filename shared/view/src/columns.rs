@@ -93,6 +93,9 @@ fn shown(columns: &[Column], widths: &[usize], width: usize, last_least: usize) 
     shown
 }
 
+/// The most characters of a cell: a wider one is cut.
+const CELL_MAX: usize = 200;
+
 fn line(
     columns: &[Column],
     row: &[String],
@@ -108,9 +111,11 @@ fn line(
             let left = width.saturating_sub(line.chars().count());
             line.push_str(&fitted(cell, left));
         } else if columns[*index].is_figure {
-            line.push_str(&format!("{cell:>wide$}  ", wide = widths[*index]));
+            let wide = widths[*index].min(CELL_MAX);
+            line.push_str(&format!("{:>wide$}  ", fitted(cell, wide)));
         } else {
-            line.push_str(&format!("{cell:wide$}  ", wide = widths[*index]));
+            let wide = widths[*index].min(CELL_MAX);
+            line.push_str(&format!("{:wide$}  ", fitted(cell, wide)));
         }
     }
     let line = line.trim_end();

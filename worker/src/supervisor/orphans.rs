@@ -308,7 +308,10 @@ impl Lost {
     }
 
     fn mark(&self, pid: Pid) -> Mark {
-        mark(&process::environment(pid), self.pid)
+        match process::environment(pid) {
+            Some(environment) => mark(&environment, self.pid),
+            None => Mark::None,
+        }
     }
 }
 

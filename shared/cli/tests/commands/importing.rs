@@ -125,6 +125,7 @@ fn an_imported_verification_is_not_approved() {
     // Neither by the import nor by a change of another field.
     scratch.json(&["issue", "update", "a", "--priority", "1"]);
     scratch.json(&["issue", "defer", "a"]);
+    scratch.json(&["issue", "update", "a", "--description", "Clearer."]);
     assert_eq!(fs::read_to_string(&record).unwrap(), approved);
     assert_eq!(
         rows(&text(&scratch))["a"]["metadata"]["verification"],

@@ -235,3 +235,16 @@ pub(crate) fn changes() -> [(&'static str, Value); 9] {
         ("issue_add", json!({"title": "Another", "labels": ["x"]})),
     ]
 }
+
+/// A call of every tool that asks the batch that runs.
+pub(crate) fn controls() -> [(&'static str, Value); 7] {
+    [
+        ("batch_pause", json!({})),
+        ("batch_resume", json!({})),
+        ("batch_drain", json!({})),
+        ("batch_stop", json!({"reason": "test"})),
+        ("batch_lanes_add", json!({"count": 1})),
+        ("batch_lanes_remove", json!({"lane": "worker.1"})),
+        ("issue_cancel", json!({"issues": ["a"]})),
+    ]
+}

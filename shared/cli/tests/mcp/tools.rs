@@ -1,12 +1,14 @@
 //! Every tool, held against its schemas and against its command.
 
-use crate::client::{Project, changes};
+use crate::client::{Project, changes, controls};
 use boon::{Compiler, Draft, Schemas};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 
-const READS: [(&str, &[&str]); 9] = [
+const READS: [(&str, &[&str]); 11] = [
+    ("observe_latest", &["observe", "latest"]),
+    ("observe_needs_attention", &["observe", "needs_attention"]),
     ("issue_ready", &["issue", "ready"]),
     ("issue_list", &["issue", "list"]),
     ("issue_blocked", &["issue", "blocked"]),
@@ -88,13 +90,24 @@ fn collect(folder: &std::path::Path, found: &mut Vec<Value>) {
 #[test]
 fn every_tool_answers_once_as_its_schema_says() {
     let project = Project::claiming(&["all"]);
+    git2::Repository::init(&project.root).unwrap();
     project.answer(&["harness-session", "write", "--issue-id", "a"]);
     let mut client = project.serve(&[]);
     let tools = client.tools();
     let declared = Declared::of(&tools);
     let mut called = Vec::new();
     let reads = READS.map(|(tool, _)| (tool, json!({})));
-    let judged = [("join_check", turn())];
+    let judged = [
+        ("join_check", turn()),
+        (
+            "observe_instruction",
+            json!({"instructionRef": "instruction://a/b"}),
+        ),
+        (
+            "issue_retry",
+            json!({"issues": ["c"], "note": "look at the log"}),
+        ),
+    ];
     for (tool, arguments) in reads.into_iter().chain(changes()).chain(judged) {
         declared.holds(tool, 0, &arguments);
         // No turn admits the change of an edge here.
@@ -102,6 +115,18 @@ fn every_tool_answers_once_as_its_schema_says() {
             true => client.refused(tool, arguments, "mutation.use_evidence_missing"),
             false => client.accepted(tool, arguments),
         };
+        declared.holds(tool, 1, &answer);
+        called.push(tool.to_owned());
+    }
+    // No batch runs here.
+    for (tool, arguments) in controls() {
+        declared.holds(tool, 0, &arguments);
+        let (answer, is_error) = client.call(tool, arguments);
+        let error = answer["error"].as_str().unwrap();
+        assert!(
+            is_error && error.starts_with("no batch is running"),
+            "{tool}: {error}"
+        );
         declared.holds(tool, 1, &answer);
         called.push(tool.to_owned());
     }
@@ -171,8 +196,10 @@ fn a_tool_that_looks_answers_what_its_command_answers() {
 fn annotations_say_which_tools_change_something() {
     let project = Project::claiming(&["all"]);
     let tools = project.serve(&[]).tools();
-    assert_eq!(tools.len(), 19);
+    assert_eq!(tools.len(), 30);
     let mut changing: Vec<_> = changes().iter().map(|(tool, _)| *tool).collect();
+    changing.extend(controls().iter().map(|(tool, _)| *tool));
+    changing.push("issue_retry");
     changing.sort_unstable();
     let mut found: Vec<_> = tools
         .iter()

@@ -2,6 +2,7 @@
 //! (`artifacts/observation/latest.json`, HARNESS-RUNTIME 3.1).
 
 use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
+use crate::json::plain::shell_word;
 use crate::json::read::text;
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
@@ -130,7 +131,9 @@ impl AttentionKind {
     /// Returns the command that shows more.
     fn next_command(self, issue_id: Option<&IssueId>) -> String {
         let command = match (self, issue_id) {
-            (Self::Issue, Some(issue_id)) => return format!("premath issue show {issue_id}"),
+            (Self::Issue, Some(issue_id)) => {
+                return format!("premath issue show {}", shell_word(issue_id));
+            }
             (Self::Cycle, _) => "premath dep diagnostics",
             (Self::LandingMissing, _) => "premath doctor",
             (Self::ForeignRows, _) => "premath issue accept-changes",

@@ -6,6 +6,7 @@ use crate::issue::graph::Hold;
 use crate::issue::lease::{self, AssigneeRule, LeaseState, Observation};
 use crate::issue::{Issue, Selection, Status};
 use crate::json::id::IssueId;
+use crate::json::plain::shell_word;
 use crate::policy::retry::RetryVerdict;
 use crate::record::trajectory::StepRow;
 use schemars::JsonSchema;
@@ -293,15 +294,6 @@ fn of_batches(scope: &WhyScope<'_>) -> Vec<Reason> {
         }
     }
     found
-}
-
-/// Returns a text as one word of a shell.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
 }
 
 #[cfg(test)]

@@ -46,6 +46,15 @@ impl IssueRow {
     }
 }
 
+impl IssueRow {
+    /// Returns whether the verification is in the metadata, whatever the
+    /// description has.
+    fn has_metadata_check(&self) -> bool {
+        let metadata = self.field("metadata").ok().flatten();
+        own_check("", metadata.as_ref()).is_some()
+    }
+}
+
 /// Returns whether a row can have a verification: most have none, and need not be
 /// taken apart.
 fn mentions_verification(text: &str) -> bool {
@@ -63,8 +72,12 @@ impl PendingChange {
         };
         let writes = match edit {
             IssueChange::Add(_) | IssueChange::Discover { .. } => true,
+            // Beside a command in the metadata the description has no say: the
+            // operator wrote none here.
             IssueChange::Update { edit, .. } => {
-                edit.description.is_some() || edit.verification.is_some()
+                let is_described = edit.description.is_some();
+                edit.verification.is_some()
+                    || is_described && !rows.first().is_some_and(IssueRow::has_metadata_check)
             }
             IssueChange::Retry { .. } | IssueChange::Dependency { .. } => false,
         };

@@ -489,10 +489,13 @@ fn refused_requests(
 /// What the harness itself goes by: issue memory, the trajectory, artifacts.
 fn memory(settings: &Settings) -> Vec<PathBuf> {
     let roots = &settings.roots;
+    let private = roots.repository.join(".premath");
     let folders = [
         roots.issues.parent(),
         roots.trajectory.parent(),
         roots.witnesses.parent(),
+        // Its own, where issue memory and the trajectory are elsewhere.
+        Some(&*private),
     ];
     let found: BTreeSet<PathBuf> = folders
         .into_iter()

@@ -9,6 +9,7 @@ use crate::mcp::context::Context;
 use crate::paths;
 use premath_kernel::authority::claim::ChangeMorphism;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::IssueScope;
 use premath_kernel::issue::lease::{LeaseKey, LeaseRefusal};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::control::{ControlOperation, LANES_MAX};
@@ -39,7 +40,23 @@ impl Caller<'_> {
         operation: ControlOperation,
         reason: &Option<String>,
     ) -> Result<Answer, CliError> {
+        self.must_cover_all()?;
         whole(self.asked(reason).ask(&paths::roots()?, operation)?)
+    }
+
+    /// Refuses what concerns all issues under an instruction that covers some.
+    fn must_cover_all(&self) -> Result<(), CliError> {
+        let surface = self.context.surface()?;
+        let authority = surface.authorise(ChangeMorphism::IssueClaim, self.asked_by)?;
+        match *authority.record().scope() == IssueScope::default() {
+            true => Ok(()),
+            false => Err(ChangeError::Refused(LeaseRefusal {
+                class: FailureClass::InstructionOutOfScope,
+                detail: "the scope of the instruction does not cover every issue of the batch"
+                    .to_owned(),
+            })
+            .into()),
+        }
     }
 
     /// Makes one change of an issue under the instruction.
