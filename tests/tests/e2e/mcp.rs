@@ -87,6 +87,12 @@ fn calls(lease: &Value, turn: &Value) -> Vec<(&'static str, Value)> {
         ("issue_add", json!({"title": "Another"})),
         ("issue_check", json!({})),
         ("instruction_check", json!({})),
+        ("observe_latest", json!({})),
+        ("observe_needs_attention", json!({})),
+        (
+            "observe_instruction",
+            json!({"instructionRef": "instruction://none/a"}),
+        ),
         ("issue_retry", json!({"issues": ["c"], "note": "again"})),
     ]
 }

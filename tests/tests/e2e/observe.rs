@@ -71,3 +71,26 @@ fn an_observation_that_cannot_be_read_is_an_error_with_its_file() {
     run.end().exits(2).says("artifacts/observation/latest.json");
     scratch.landing_batch("true", "true").end().exits(0);
 }
+
+/// Returns documents of an observation, by kind, for their schemas.
+pub(super) fn documents() -> Vec<(&'static str, Value)> {
+    let scratch = Scratch::with_issues(1, &[issue("bad"), issue("good")]);
+    let work = "[ $PREMATH_ISSUE_ID = good ]";
+    scratch.landing_batch(work, "true").end().exits(1);
+    let file = scratch.root.join("artifacts/observation/latest.json");
+    let observation = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let asked = [
+        ("answer-observe", &["observe", "latest", "--json"]),
+        (
+            "answer-observe-attention",
+            &["observe", "needs_attention", "--json"],
+        ),
+    ];
+    let answers = asked.map(|(kind, arguments)| {
+        let run = scratch.premath(arguments.iter().copied());
+        (kind, run.end().exits(0).json())
+    });
+    let mut documents = vec![("observation", observation)];
+    documents.extend(answers);
+    documents
+}

@@ -436,6 +436,9 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
     }
     turns(&mut forms, &scratch);
     shared(&mut forms);
+    for (kind, document) in super::observe::documents() {
+        forms.admit_ours(kind, &document);
+    }
     for (kind, document) in super::control::documents() {
         forms.admit_ours(kind, &document);
     }
