@@ -306,7 +306,12 @@ mod tests {
         let mut stream = ground.raw();
         let flood = vec![b'x'; 1 << 16];
         // The batch closes the connection in the middle.
-        while stream.write_all(&flood).is_ok() {}
+        let mut written = 0;
+        while written <= 4 * LINE_MAX && stream.write_all(&flood).is_ok() {
+            written += flood.len();
+        }
+        // What the buffers of the socket hold was not read.
+        assert!(written < 4 * LINE_MAX, "{written} bytes were taken");
         assert_eq!(said(stream), "");
         assert!(ground.messages.is_empty());
     }
@@ -319,6 +324,13 @@ mod tests {
         let refused = said(ground.raw());
         assert!(refused.contains("try again"), "{refused}");
         drop(silent);
+        // Their places are free again.
+        let is_answered = || {
+            let mut stream = ground.raw();
+            let _ = stream.write_all(b"{}\n");
+            said(stream).contains("not a request")
+        };
+        assert!((0..1_000).any(|_| is_answered()), "no place became free");
     }
 
     #[test]

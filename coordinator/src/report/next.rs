@@ -3,8 +3,7 @@
 use super::Summary;
 use super::why::changed_nothing;
 use harness_worker::step::{StepEnding, StepReport};
-use premath_kernel::json::plain::plain;
-use std::borrow::Cow;
+use premath_kernel::json::plain::{plain, shell_word};
 
 /// How many commands of a kind, or issues that wait, are reported.
 const SHOWN: usize = 5;
@@ -119,14 +118,9 @@ fn few(mut steps: Vec<NextStep>) -> Vec<NextStep> {
     steps
 }
 
-/// Returns a word as a shell takes it.
-fn word(text: &str) -> Cow<'_, str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/-+@%:".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        Cow::Borrowed(text)
-    } else {
-        Cow::Owned(format!("'{}'", plain(text).replace('\'', "'\\''")))
-    }
+/// Returns a word as a shell takes it, with nothing that acts on a terminal.
+fn word(text: &str) -> String {
+    shell_word(&plain(text))
 }
 
 impl Summary {

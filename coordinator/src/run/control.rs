@@ -11,6 +11,7 @@ use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::record::control::{
     CancelThen, ControlAnswer, ControlOperation, ControlResult, IssueControl,
 };
+use premath_kernel::record::live::PauseKind;
 use premath_kernel::record::trajectory::{ControlRecord, control_row};
 use premath_memory::clock;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,6 +111,17 @@ impl Shell<'_> {
             ControlOperation::Stop => ControlEvent::Stop,
         };
         let verdict = self.put(asked, &mut finished);
+        let paused = match verdict {
+            Verdict::Paused => {
+                let operator = call.request.operator.as_deref();
+                Some(Some((operator.unwrap_or("an operator"), None)))
+            }
+            Verdict::Resumed => Some(None),
+            _ => None,
+        };
+        if let Some(paused) = paused {
+            self.batch.note_pause(PauseKind::Operator, paused);
+        }
         let result = match verdict.is_done() {
             true => ControlResult::Done,
             false => ControlResult::Refused,

@@ -13,11 +13,10 @@ use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::live::LiveBatch;
-use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::record::why::{Reason, WhyScope, reasons};
 use premath_memory::live::LiveFolder;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{ChangeError, MemoryView, clock, last_step};
+use premath_memory::{ChangeError, MemoryView, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -43,7 +42,7 @@ pub(crate) struct WhyAnswer {
     title: String,
     /// Its status.
     status: String,
-    /// Why it is not worked on now, what is to be removed first before the rest.
+    /// Why it is not worked on now; the first reason is to be removed first.
     reasons: Vec<Reason>,
     /// The failure of its last attempt; null where it did not fail, or where
     /// there was none.
@@ -66,11 +65,10 @@ impl WhyArgs {
         Finished::on("why", "issuesPath", Ok(roots.issues.clone()), |path| {
             let mut batches = LiveFolder::of(&roots).read()?;
             batches.retain(is_running);
-            let last = last_step(&roots.trajectory, &self.id)?;
-            let failure = last.as_ref().and_then(|row| LastFailure::read(row, &roots));
+            let failure = LastFailure::of(&self.id, &roots)?;
             let taken = Taken::of(&roots);
             let memory = paths::open(path, false)?;
-            let answer = memory.view(|view| self.answer(&view, &taken, &batches, last.as_ref()))?;
+            let answer = memory.view(|view| self.answer(&view, &taken, &batches))?;
             let answer = WhyAnswer {
                 last_failure: failure,
                 ..answer.ok_or_else(|| self.unknown())?
@@ -89,7 +87,6 @@ impl WhyArgs {
         view: &MemoryView<'_>,
         taken: &Taken,
         batches: &[LiveBatch],
-        last: Option<&StepRow>,
     ) -> Option<WhyAnswer> {
         let row = view.row(&self.id)?;
         let ready = view.graph().frontier();
@@ -97,7 +94,6 @@ impl WhyArgs {
             batches,
             selection: &taken.selection,
             assignees: &taken.assignees,
-            last,
             before: ready.take_while(|id| ***id != *self.id).count(),
             seen: &clock::observe(),
         };

@@ -195,9 +195,9 @@ fn add_guardrails(
 }
 
 /// Adds that the context was summarised, and under which rules. Where these do
-/// not allow it, the turn is bound to none.
+/// not allow it, the turn is bound to no rules, and the gate refuses the summary.
 fn add_compaction(input: &mut JoinCheckInput, policy: &TurnPolicy, rounds: &[Within<'_>]) {
-    let rules = policy.compaction();
+    let rules = policy.compaction().copied().unwrap_or_default();
     if rules.allowed {
         input.evidence.call_spec.compaction_policy_digest = Some(rules.digest());
     }

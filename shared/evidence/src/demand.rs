@@ -4,13 +4,14 @@
 use crate::policy::TurnPolicies;
 use premath_kernel::json::canonical;
 use premath_kernel::policy::turn::{RoleRules, SetupStatement};
-use premath_kernel::turn::constraints::{RiskConstraints, ToolConstraints};
+use premath_kernel::turn::constraints::{RiskConstraints, ScopeConstraints, ToolConstraints};
 use premath_kernel::turn::evidence::{Policy, ProtocolStatePolicy, ScopeAccess, TruncationPolicy};
 use premath_kernel::turn::word::{OrchestrationRole, ScopeMode};
 use premath_kernel::turn::{ExecutionPattern, JoinCheckInput};
 
-/// Binds a turn to the demands. Where its evidence binds another policy, that is
-/// kept, and the gate refuses the turn.
+/// Binds a turn to the demands. Another scope, contract or set of tools that a file
+/// of evidence binds is kept, and the gate refuses the turn; all else that it binds
+/// is replaced, and recorded as a claim.
 pub(crate) fn bind(input: &mut JoinCheckInput, policies: &TurnPolicies) {
     let Some(policy) = policies.turn.as_deref() else {
         return;
@@ -34,6 +35,9 @@ pub(crate) fn bind(input: &mut JoinCheckInput, policies: &TurnPolicies) {
             control_profiles: policies.demand.profiles.clone(),
         });
     }
+    if let Some(rules) = policy.compaction() {
+        spec.compaction_policy_digest = rules.allowed.then(|| rules.digest());
+    }
     if let Some(roles) = policy.roles() {
         bind_role(input, policies, roles);
     }
@@ -54,19 +58,24 @@ fn bind_role(input: &mut JoinCheckInput, policies: &TurnPolicies, roles: &RoleRu
         tool_call_id: None,
     });
     input.evidence.facts.scope_accesses.extend(writes);
-    let Some(rule) = roles.of(role) else {
-        return;
-    };
-    let scope = rule.scope(role);
+    let rule = roles.of(role);
+    // A role without a rule may change nothing: a file states its role itself.
+    let scope = rule.map_or_else(
+        || ScopeConstraints {
+            role: Some(role),
+            ..ScopeConstraints::default()
+        },
+        |rule| rule.scope(role),
+    );
     let digest = canonical::digest(&scope);
     spec.context_scope_digest.get_or_insert(digest);
     input.constraints.scope_constraints = Some(scope);
-    if let Some(handoff) = &rule.handoff {
+    if let Some(handoff) = rule.and_then(|rule| rule.handoff.as_ref()) {
         let digest = handoff.digest();
         spec.handoff_contract_digest.get_or_insert(digest);
         // Who hands nothing over owes no artifact and no way back.
         if input.evidence.handoff.is_some() {
-            input.constraints.handoff_constraints = Some(handoff.constraints(role));
+            input.constraints.handoff_constraints = Some(handoff.constraints());
         }
     }
 }
@@ -81,27 +90,34 @@ pub(crate) const fn role_in(pattern: &ExecutionPattern) -> OrchestrationRole {
 
 fn bind_setup(input: &mut JoinCheckInput, setup: &SetupStatement) {
     let spec = &mut input.evidence.call_spec;
-    let bound = |of: &Option<String>, stated: &mut Option<String>| {
-        if let Some(of) = of {
-            stated.get_or_insert_with(|| of.clone());
+    // Nothing in a turn is compared with these: they are the operator's alone.
+    for (stated, bound) in [
+        (&setup.eval_profile_ref, &mut spec.eval_profile_ref),
+        (
+            &setup.eval_gate_policy_digest,
+            &mut spec.eval_gate_policy_digest,
+        ),
+        (
+            &setup.red_team_policy_digest,
+            &mut spec.red_team_policy_digest,
+        ),
+    ] {
+        if stated.is_some() {
+            bound.clone_from(stated);
         }
-    };
-    bound(&setup.eval_profile_ref, &mut spec.eval_profile_ref);
-    bound(
-        &setup.eval_gate_policy_digest,
-        &mut spec.eval_gate_policy_digest,
-    );
-    bound(
-        &setup.red_team_policy_digest,
-        &mut spec.red_team_policy_digest,
-    );
+    }
     if setup.pre_context_filter.is_some() {
         spec.pre_context_filter_policy = setup.pre_context_filter;
     }
     let deferred = setup.deferred_tools.as_ref().map(canonical::digest);
-    bound(&deferred, &mut spec.defer_policy_digest);
+    let bind = |stated: &Option<String>, bound: &mut Option<String>| {
+        if let (None, Some(stated)) = (&*bound, stated) {
+            *bound = Some(stated.clone());
+        }
+    };
+    bind(&deferred, &mut spec.defer_policy_digest);
     let examples = setup.tool_examples.as_ref().map(canonical::digest);
-    bound(&examples, &mut spec.tool_example_digest);
+    bind(&examples, &mut spec.tool_example_digest);
     if deferred.is_none() && examples.is_none() {
         return;
     }

@@ -85,6 +85,15 @@ pub fn claims_of(reported: &JoinCheckInput) -> Value {
             "reminderQueuePolicyDigest": spec.reminder_queue_policy_digest,
             "stateViewPolicyDigest": spec.state_view_policy_digest,
             "decompositionPolicyDigest": spec.decomposition_policy_digest,
+            "protocolStatePolicy": canonical::value_of(&spec.protocol_state_policy),
+            "toolResponseTruncationPolicy":
+                canonical::value_of(&spec.tool_response_truncation_policy),
+            "riskTier": spec.risk_tier,
+            "compactionPolicyDigest": spec.compaction_policy_digest,
+            "preContextFilterPolicy": spec.pre_context_filter_policy,
+            "evalProfileRef": spec.eval_profile_ref,
+            "evalGatePolicyDigest": spec.eval_gate_policy_digest,
+            "redTeamPolicyDigest": spec.red_team_policy_digest,
         },
         "constraints": canonical::value_of(&reported.constraints),
     })

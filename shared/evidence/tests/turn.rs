@@ -11,6 +11,7 @@ use premath_evidence::{
     agent_context, agent_turn,
 };
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::sandbox::SandboxMode;
 use premath_kernel::policy::turn::{TurnPolicy, WorkSetup};
 use premath_kernel::turn::word::RiskTier;
 use premath_kernel::turn::{ExecutionPattern, JoinCheckInput};
@@ -298,7 +299,7 @@ fn every_field_of_a_call_spec_has_a_source() {
         .and_then(|policy| policy.risk().cloned());
     let setup = WorkSetup {
         adapter: "claude",
-        confinement: "none",
+        confinement: SandboxMode::None,
         hooks: true,
     };
     policies.demand.tier = Some(RiskTier::Low);

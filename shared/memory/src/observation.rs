@@ -5,9 +5,10 @@ use crate::artifact;
 use crate::error::StoreError;
 use crate::projection::write_document;
 use crate::roots::MemoryRoots;
+use crate::untrusted::read_in_checkout;
 use premath_kernel::json::canonical;
 use premath_kernel::record::observation::{OBSERVATION_KIND, Observation};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a file that is read.
@@ -30,7 +31,8 @@ pub fn log(roots: &MemoryRoots) -> PathBuf {
 pub fn write(roots: &MemoryRoots, observation: &Observation) -> Result<(), StoreError> {
     write_document(&roots.observation, observation)?;
     let path = log(roots);
-    let before = bytes_of(&path)?.unwrap_or_default();
+    // What cannot be read is replaced: a log that is lost loses no observation.
+    let before = bytes_of(roots, &path).ok().flatten().unwrap_or_default();
     let before = String::from_utf8_lossy(&before);
     let line = canonical::value_of(&observation.event()).to_string();
     let lines: Vec<&str> = before.lines().chain([&*line]).collect();
@@ -47,7 +49,7 @@ pub fn write(roots: &MemoryRoots, observation: &Observation) -> Result<(), Store
 /// [`StoreError::Io`], also where it is not an observation.
 pub fn read(roots: &MemoryRoots) -> Result<Option<Observation>, StoreError> {
     let path = &roots.observation;
-    let Some(bytes) = bytes_of(path)? else {
+    let Some(bytes) = bytes_of(roots, path)? else {
         return Ok(None);
     };
     let found: Result<Observation, _> = serde_json::from_slice(&bytes);
@@ -64,23 +66,11 @@ pub fn read(roots: &MemoryRoots) -> Result<Option<Observation>, StoreError> {
     }
 }
 
-/// Reads a file, which a step without confinement can write: no link is followed,
-/// and nothing is waited for.
-fn bytes_of(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let file = artifact::open_regular(path)?;
-        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > BYTES_MAX {
-            true => Err(io::ErrorKind::FileTooLarge.into()),
-            false => Ok(bytes),
-        }
-    };
-    match read() {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StoreError::io("read", path)(error)),
-    }
+/// Reads a file, which a step without confinement can write.
+fn bytes_of(roots: &MemoryRoots, path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let within = path.strip_prefix(&roots.repository).unwrap_or(path);
+    let read = read_in_checkout(&roots.repository, within, BYTES_MAX);
+    read.map_err(StoreError::from)
 }
 
 #[cfg(test)]
@@ -93,7 +83,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let roots = MemoryRoots::at(folder.path());
         assert!(read(&roots).unwrap().is_none());
-        std::fs::create_dir_all(roots.observation.parent().unwrap()).unwrap();
+        let within = roots.observation.parent().unwrap();
+        std::fs::create_dir_all(within.parent().unwrap()).unwrap();
+        symlink("/etc", within).unwrap();
+        read(&roots).unwrap_err();
+        std::fs::remove_file(within).unwrap();
+        std::fs::create_dir(within).unwrap();
         symlink("/etc/passwd", &roots.observation).unwrap();
         read(&roots).unwrap_err();
         std::fs::remove_file(&roots.observation).unwrap();

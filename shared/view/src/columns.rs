@@ -10,8 +10,8 @@ const GAP: usize = 2;
 pub struct Column {
     /// Its head.
     pub head: &'static str,
-    /// Whether it is there at every width; others come where there is room, the
-    /// first ones first.
+    /// Whether it is there at every width. Of the others, as many of the first ones
+    /// are shown as there is room for.
     pub is_needed: bool,
     /// Whether its cells are figures, which end at the same place.
     pub is_figure: bool,

@@ -171,7 +171,14 @@ fn a_paused_batch_starts_nothing_until_it_is_resumed() {
     assert_eq!(again["detail"], "already paused");
     assert!(!ground.runs("b"));
     assert_eq!(ground.scratch.issue("b"), issue("b"));
+    let paused = |ground: &Ground| {
+        let status = ground.premath(&["status"]).exits(0).json();
+        status["batches"][0]["pauses"][0]["kind"].clone()
+    };
+    // It is published within a second.
+    until(PATIENCE, || (paused(&ground) == "operator").then_some(())).expect("the pause is shown");
     ground.premath(&["batch", "resume"]).exits(0);
+    until(PATIENCE, || paused(&ground).is_null().then_some(())).expect("it is gone");
     ground.started(&["b"]);
     ground
         .premath(&["batch", "resume"])
@@ -630,4 +637,23 @@ if env -i "$E2E_PREMATH" retry a --note x; then echo answered; else echo refused
         e["event"] == "batch.warning" && detail.contains("control socket")
     };
     assert_eq!(ended.events().iter().filter(warned).count(), 1);
+}
+
+#[test]
+fn a_batch_is_not_asked_about_the_issues_of_another_repository() {
+    let mut ground = Ground::start(1, &["a"], &[]);
+    ground.started(&["a"]);
+    let other = Scratch::with_issues(0, &[issue("a")]);
+    let store = other.issues_path();
+    for command in [&["cancel", "a"][..], &["retry", "a"]] {
+        let mut arguments = command.to_vec();
+        arguments.extend(["--issues", store.to_str().unwrap()]);
+        ground
+            .premath(&arguments)
+            .exits(2)
+            .says("run the command there");
+    }
+    assert_eq!(other.issue("a"), issue("a"));
+    ground.release("a");
+    ground.finish(0);
 }

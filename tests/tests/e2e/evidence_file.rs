@@ -341,3 +341,49 @@ fn a_file_that_binds_other_examples_than_the_operator_is_refused() {
     let class = json!("tool.example_digest_mismatch");
     assert!(classes.as_array().unwrap().contains(&class), "{classes}");
 }
+
+#[test]
+fn a_role_that_a_file_states_itself_is_held_to_its_own_rule() {
+    for (role, class) in [
+        ("specialist", None),
+        ("orchestrator", Some("context.scope_violation")),
+    ] {
+        let scratch = Scratch::with_issues(1, &[issue("a")]);
+        govern(&scratch, |policy| {
+            policy["roles"] = json!({"specialist": {"writable": ["src/"]}});
+        });
+        let (scratch, ended) = batch_in(scratch, |file| {
+            file["evidence"]["callSpec"]["orchestrationRole"] = json!(role);
+        });
+        let status = &scratch.issue("a")["status"];
+        assert_eq!(*status == "closed", class.is_none(), "{}", ended.stderr);
+        if let Some(class) = class {
+            let classes = &scratch.steps_of("a")[0]["failureClasses"];
+            let classes = classes.as_array().unwrap();
+            assert!(classes.contains(&json!(class)), "{classes:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_operator_states_about_the_set_up_is_bound_whatever_a_file_says() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    govern(&scratch, |policy| {
+        policy["setup"] = json!({"evalProfileRef": "profile://ours",
+            "evalGatePolicyDigest": "sha256:ours", "redTeamPolicyDigest": "sha256:ours"});
+        policy["compaction"] = json!({"allowed": false});
+    });
+    let (scratch, _) = batch_in(scratch, |file| {
+        let spec = &mut file["evidence"]["callSpec"];
+        spec["evalProfileRef"] = json!("profile://mine");
+        spec["evalGatePolicyDigest"] = json!("sha256:mine");
+        spec["redTeamPolicyDigest"] = json!("sha256:mine");
+        spec["compactionPolicyDigest"] = json!("sha256:mine");
+    });
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    let spec = &turn(&scratch)["input"]["evidence"]["callSpec"];
+    assert_eq!(spec["evalProfileRef"], "profile://ours");
+    assert_eq!(spec["evalGatePolicyDigest"], "sha256:ours");
+    assert_eq!(spec["redTeamPolicyDigest"], "sha256:ours");
+    assert!(spec["compactionPolicyDigest"].is_null(), "{spec}");
+}

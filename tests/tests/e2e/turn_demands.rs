@@ -73,16 +73,29 @@ fn an_issue_whose_tier_needs_more_than_the_batch_has_is_not_worked_on() {
 }
 
 #[test]
-fn a_tier_without_controls_is_an_error_of_the_policy() {
-    let scratch = Scratch::with_issues(1, &[issue("a")]);
-    govern(&scratch, |policy| {
-        policy["risk"] = json!({"otherwise": "low", "controls": {}});
-    });
-    scratch
-        .landing_batch(WORK, "true")
-        .end()
-        .exits(2)
-        .says("`risk.controls` of the turn policy has no `low`");
+fn a_part_that_would_not_hold_is_an_error_of_the_policy() {
+    for (part, content, said) in [
+        (
+            "risk",
+            json!({"otherwise": "low", "controls": {}}),
+            "`risk.controls` of the turn policy has no `low`",
+        ),
+        (
+            "risk",
+            json!({"otherwise": "low", "controls": {"low": {"confinement": ["namespace"]}}}),
+            "`risk.controls.low.confinement[0]` must be one of",
+        ),
+        (
+            "roles",
+            json!({"specialist": {"writable": ["src/"], "handoff": {"targets": []}}}),
+            "`roles.specialist.handoff.targets` of the turn policy is empty",
+        ),
+    ] {
+        let scratch = Scratch::with_issues(1, &[issue("a")]);
+        govern(&scratch, |policy| policy[part] = content.clone());
+        let run = scratch.landing_batch(WORK, "true");
+        run.end().exits(2).says(said);
+    }
 }
 
 #[test]

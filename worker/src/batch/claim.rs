@@ -1,5 +1,6 @@
 //! What a batch claims for its lanes, what it releases, and what it waits for.
 
+use super::Knowledge;
 use super::{Batch, BatchError};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::dispatch::awaited_retry;
@@ -87,11 +88,22 @@ impl Batch {
         // Read at one moment: a step that ends between two reads would be
         // missed by both.
         let knowledge = self.knowledge();
-        let mut left_out = knowledge.used_up(&self.id);
+        let mut left_out = self.refused_by(&knowledge);
         left_out.extend(knowledge.dispatched.iter().cloned());
-        left_out.extend(knowledge.discoveries.left_for_later().iter().cloned());
-        left_out.extend(self.held());
         left_out
+    }
+
+    /// Returns the issues that this batch does not take, whether or not a lane
+    /// works on them.
+    pub(super) fn not_taken(&self) -> BTreeSet<IssueId> {
+        self.refused_by(&self.knowledge())
+    }
+
+    fn refused_by(&self, knowledge: &Knowledge) -> BTreeSet<IssueId> {
+        let mut refused = knowledge.used_up(&self.id);
+        refused.extend(knowledge.discoveries.left_for_later().iter().cloned());
+        refused.extend(self.held());
+        refused
     }
 
     /// Returns when the first ready issue that this batch would take, were it

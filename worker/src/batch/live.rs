@@ -22,10 +22,13 @@ const SPACING: Duration = Duration::from_secs(1);
 /// How long a document stays as it is where nothing happens.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The least time between two counts of the issues, and how many times as long as
-/// a count takes it is.
+/// The time between two counts of the issues: at least `COUNT_LEAST`, and
+/// `COUNT_SHARE` times as long as the last one took.
 const COUNT_LEAST: Duration = Duration::from_secs(1);
 const COUNT_SHARE: u32 = 50;
+
+/// How many issues that are not taken a document names.
+const LEFT_OUT_MAX: usize = 1_000;
 
 /// What the threads of a batch note of what they do.
 #[derive(Debug)]
@@ -154,7 +157,7 @@ impl Batch {
     }
 
     /// Notes that lanes wait for something, or that they do not any more.
-    pub(crate) fn note_pause(&self, kind: PauseKind, paused: Option<(&str, Option<Timestamp>)>) {
+    pub fn note_pause(&self, kind: PauseKind, paused: Option<(&str, Option<Timestamp>)>) {
         self.live.update(|live| {
             live.resume(kind);
             if let Some((name, until)) = paused {
@@ -174,7 +177,8 @@ impl Batch {
             let knowledge = self.knowledge();
             let parked = knowledge.account.parked();
             let parked: Vec<_> = parked.map(|(name, at)| (short(name), at)).collect();
-            (LiveTotals::of(&knowledge.account), parked)
+            let given_up = knowledge.used_up(&self.id).len() as u64;
+            (LiveTotals::of(&knowledge.account, given_up), parked)
         };
         let is_over = self.live.state().is_over;
         let queue = counter.queue(self, is_over);
@@ -185,6 +189,8 @@ impl Batch {
         };
         document.totals = totals;
         document.queue = queue;
+        let left_out = self.not_taken().into_iter();
+        document.left_out = left_out.take(LEFT_OUT_MAX).collect();
         let now = clock::now();
         document.written_at = Stamp::at(now.wall);
         document.written_ms = now.boot_ms;

@@ -28,7 +28,7 @@ impl Lane {
         let hooked = |agent| settings.hooked(agent, &work.command);
         let setup = WorkSetup {
             adapter: work.adapter.as_str(),
-            confinement: settings.sandbox.choice.mode.as_str(),
+            confinement: settings.sandbox.choice.mode,
             hooks: work.adapter.agent().is_some_and(hooked),
         };
         let demand = &mut attempt.log.demand;

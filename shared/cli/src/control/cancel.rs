@@ -1,7 +1,7 @@
 //! `premath cancel`: ends the running attempts of issues.
 
 use super::selection::{has_label, selected};
-use super::{Asked, WhichBatch, of_issues, refuse_step, roots};
+use super::{Asked, WhichBatch, of_issues, refuse_foreign, refuse_step, roots};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::operator::Reason;
@@ -72,6 +72,7 @@ impl CancelArgs {
         let path = paths::issues(self.issues.clone());
         Finished::on("cancel", "issuesPath", path, |path| {
             refuse_step()?;
+            refuse_foreign(path)?;
             let memory = paths::open(path, false)?;
             let Self { ids, label, .. } = &self;
             let issues = selected(&memory, ids.clone(), |issue| {

@@ -25,6 +25,7 @@ use premath_memory::roots::MemoryRoots;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a batch may take to end attempts: their grace is the operator's to
@@ -146,6 +147,23 @@ pub(crate) fn whole(answer: ControlAnswer) -> Result<Answer, CliError> {
 
 fn roots() -> Result<MemoryRoots, CliError> {
     paths::roots()
+}
+
+/// Refuses an issue store that is another repository's: the batch of this one would
+/// be asked about issues that it does not have.
+fn refuse_foreign(store: &Path) -> Result<(), CliError> {
+    let folder = store.parent().unwrap_or(Path::new("."));
+    let (here, Ok(there)) = (roots()?, MemoryRoots::discover(folder)) else {
+        return Ok(());
+    };
+    match here.repository == there.repository {
+        true => Ok(()),
+        false => Err(CliError::Usage(format!(
+            "{} is the issue store of {}; run the command there",
+            store.display(),
+            there.repository.display()
+        ))),
+    }
 }
 
 /// Names issues, each once, in the order in which they are given.

@@ -2,7 +2,7 @@
 //! and without one.
 
 use super::selection::{has_label, selected};
-use super::{Asked, WhichBatch, of_issues, refuse_step, roots};
+use super::{Asked, WhichBatch, of_issues, refuse_foreign, refuse_step, roots};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::operator::Reason;
@@ -52,6 +52,7 @@ impl AgainArgs {
         let path = paths::issues(self.issues.clone());
         Finished::on("retry", "issuesPath", path, |path| {
             refuse_step()?;
+            refuse_foreign(path)?;
             let memory = paths::open(path, false)?;
             let issues = selected(&memory, self.ids.clone(), |issue| self.fits(issue))?;
             let reason = self.reason.or("retried by the operator");

@@ -5,10 +5,10 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
 use premath_kernel::policy::landing::{LANDED_ROUNDS, WORK_ROUNDS, verification_rounds};
 use premath_kernel::record::audit::WitnessRef;
-use premath_kernel::record::trajectory::{StepRow, action};
+use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{Trajectory, TrajectoryFileError, artifact};
+use premath_memory::{StoreError, artifact, last_step};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -44,19 +44,10 @@ impl LastFailure {
     ///
     /// # Errors
     ///
-    /// [`TrajectoryFileError`] where the trajectory cannot be read.
-    pub(crate) fn of(
-        issue_id: &str,
-        roots: &MemoryRoots,
-    ) -> Result<Option<Self>, TrajectoryFileError> {
-        if !roots.trajectory.exists() {
-            return Ok(None);
-        }
-        let rows = Trajectory::open(&roots.trajectory)?.rows()?;
-        let last = rows.iter().rfind(|row| {
-            row.action == action::WORKER_LOOP && row.issue_id.as_deref() == Some(issue_id)
-        });
-        Ok(last.and_then(|row| Self::read(row, roots)))
+    /// [`StoreError`] where the trajectory cannot be read.
+    pub(crate) fn of(issue_id: &str, roots: &MemoryRoots) -> Result<Option<Self>, StoreError> {
+        let last = last_step(&roots.trajectory, issue_id)?;
+        Ok(last.and_then(|row| Self::read(&row, roots)))
     }
 
     /// Returns it as lines for a person.

@@ -8,6 +8,7 @@ use crate::operator::Reason;
 use crate::paths;
 use crate::terminal::plain;
 use clap::Args;
+use premath_kernel::issue::dispatch::may_need_no_change;
 use premath_kernel::issue::import::{self, ImportFault, ImportFormat};
 use premath_kernel::issue::{EdgeKind, word};
 use premath_memory::{Imported, IssueMemory};
@@ -204,6 +205,10 @@ fn warnings(imported: &Imported, memory: &IssueMemory) -> Result<Vec<String>, Cl
                 (
                     !word::is_known(&row.status),
                     "have a status that nothing here knows, and are never ready",
+                ),
+                (
+                    may_need_no_change(row),
+                    "have the label `no-change`, and close without a change of files",
                 ),
                 (
                     !row.assignee.is_empty(),

@@ -150,7 +150,7 @@ pub(super) fn turn_rules(policy: &TurnPolicy) -> String {
         let most = output.max_result_bytes;
         let _ = writeln!(text, "output  a result has at most {most} bytes");
     }
-    if !policy.compaction().allowed {
+    if policy.compaction().is_some_and(|rules| !rules.allowed) {
         text.push_str("context may not be summarised by the agent\n");
     }
     if let Some(risk) = policy.risk() {
@@ -192,7 +192,9 @@ fn tiers(risk: &RiskRules) -> String {
             needs.push(format!("the adapter {}", controls.adapters.join(" or ")));
         }
         if !controls.confinement.is_empty() {
-            needs.push(format!("confinement {}", controls.confinement.join(" or ")));
+            let modes = controls.confinement.iter().map(|mode| mode.as_str());
+            let modes: Vec<&str> = modes.collect();
+            needs.push(format!("confinement {}", modes.join(" or ")));
         }
         if controls.hooks {
             needs.push("hooks".to_owned());

@@ -7,8 +7,6 @@ use crate::issue::lease::{self, AssigneeRule, LeaseState, Observation};
 use crate::issue::{Issue, Selection, Status};
 use crate::json::id::IssueId;
 use crate::json::plain::shell_word;
-use crate::policy::retry::RetryVerdict;
-use crate::record::trajectory::StepRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -73,16 +71,14 @@ pub struct WhyScope<'a> {
     pub selection: &'a Selection,
     /// Whose issues it takes.
     pub assignees: &'a AssigneeRule,
-    /// The row of the issue's last attempt.
-    pub last: Option<&'a StepRow>,
     /// How many ready issues come before it.
     pub before: usize,
     /// The clocks and processes.
     pub seen: &'a Observation<'a>,
 }
 
-/// Returns why an issue is not worked on now, the reasons that are to be removed
-/// first before the others.
+/// Returns why an issue is not worked on now. The first reason is to be removed
+/// first.
 pub fn reasons(issue: &Issue, holds: &[Hold], scope: &WhyScope<'_>) -> Vec<Reason> {
     let id = shell_word(&issue.id);
     if let Some(running) = running(&issue.id, &id, scope.batches) {
@@ -102,12 +98,12 @@ pub fn reasons(issue: &Issue, holds: &[Hold], scope: &WhyScope<'_>) -> Vec<Reaso
         Status::Blocked => vec![reason(
             ReasonKind::Blocked,
             "it is blocked: its attempts are used up, or a person blocked it".to_owned(),
-            Some(format!("premath issue update {id} --status open")),
+            Some(format!("premath retry {id}")),
         )],
         Status::Other(status) => vec![reason(
             ReasonKind::SetAside,
             format!("its status is {status}, which is never dispatched"),
-            Some(format!("premath issue update {id} --status open")),
+            Some(format!("premath retry {id}")),
         )],
         Status::InProgress => vec![in_progress(issue, &id, scope.seen)],
         Status::Open if !holds.is_empty() => holds.iter().map(|hold| held(&id, hold)).collect(),
@@ -233,20 +229,12 @@ fn open(issue: &Issue, id: &str, scope: &WhyScope<'_>) -> Vec<Reason> {
     }
 }
 
-/// Returns the issue where the running batch gave it up.
+/// Returns the issue where a running batch does not take it.
 fn left_out(issue: &Issue, scope: &WhyScope<'_>) -> BTreeSet<IssueId> {
-    let given_up = scope.last.filter(|row| {
-        let escalated = row
-            .retry
-            .as_ref()
-            .is_some_and(|retry| retry.decision == RetryVerdict::Escalate);
-        let mut batches = scope.batches.iter();
-        escalated && batches.any(|batch| row.batch_id.as_ref() == Some(&batch.batch_id))
-    });
-    given_up
-        .map(|_| IssueId::from(&*issue.id))
-        .into_iter()
-        .collect()
+    let id = IssueId::from(&*issue.id);
+    let mut batches = scope.batches.iter();
+    let is_left_out = batches.any(|batch| batch.left_out.contains(&id));
+    is_left_out.then_some(id).into_iter().collect()
 }
 
 fn not_selected(issue: &Issue, id: &str, selection: &Selection) -> Reason {
@@ -289,8 +277,13 @@ fn of_batches(scope: &WhyScope<'_>) -> Vec<Reason> {
                     format!("issues fail alike ({}); dispatch pauses{until}", pause.name)
                 }
                 PauseKind::Room => format!("there is too little free {}", pause.name),
+                PauseKind::Operator => format!("{} paused the batch", pause.name),
             };
-            found.push(reason(ReasonKind::Paused, text, status()));
+            let next = match pause.kind {
+                PauseKind::Operator => Some("premath batch resume".to_owned()),
+                _ => status(),
+            };
+            found.push(reason(ReasonKind::Paused, text, next));
         }
     }
     found
@@ -325,7 +318,6 @@ mod tests {
             batches: &[],
             selection: &Selection::default(),
             assignees: &AssigneeRule::Unassigned,
-            last: None,
             before: 0,
             seen: &seen,
         };
@@ -341,12 +333,12 @@ mod tests {
             (
                 json!({"status": "blocked"}),
                 ReasonKind::Blocked,
-                Some("premath issue update a --status open"),
+                Some("premath retry a"),
             ),
             (
                 json!({"status": "deferred"}),
                 ReasonKind::SetAside,
-                Some("premath issue update a --status open"),
+                Some("premath retry a"),
             ),
             (
                 json!({"status": "closed"}),

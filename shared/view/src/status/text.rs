@@ -5,7 +5,9 @@ use crate::columns::{self, Column, fitted, flowed};
 use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, money, tokens};
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::record::live::{LiveLaneState, LiveOutcome, LiveQueue, PauseKind, StepPhase};
+use premath_kernel::record::live::{
+    AgentState, LiveLaneState, LiveOutcome, LiveQueue, PauseKind, StepPhase,
+};
 
 /// How many ended attempts are shown.
 const OUTCOMES_SHOWN: usize = 6;
@@ -242,6 +244,9 @@ fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
             PauseKind::Provider => format!("provider {name} is parked {until}"),
             PauseKind::Breaker => format!("issues fail alike ({name}); dispatch pauses {until}"),
             PauseKind::Room => format!("too little free {name}; no new attempts start"),
+            PauseKind::Operator => {
+                format!("by {name}; no new attempts start until `premath batch resume`")
+            }
         };
         format!("{}{text}", named("PAUSED"))
     });
@@ -372,9 +377,9 @@ fn last_event(attempt: &AttemptView) -> String {
     let Some(state) = attempt.agent.filter(|_| is_work) else {
         return attempt.command.clone().unwrap_or_else(|| NONE.to_owned());
     };
-    let tool = match (&attempt.last_tool, state.word()) {
-        (Some(tool), "calling") => fitted(tool, 12),
-        (_, word) => word.to_owned(),
+    let tool = match (&attempt.last_tool, state) {
+        (Some(tool), AgentState::Calling) => fitted(tool, 12),
+        (_, state) => state.word().to_owned(),
     };
     match attempt.silent_ms {
         Some(silent) => format!("{tool} {} ago", brief_ms(silent)),

@@ -59,7 +59,7 @@ pub struct TurnPolicy {
     /// What issues need by what is at stake; nothing where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     risk: Option<RiskRules>,
-    /// What an agent may do in its role; where absent, anything but hand over.
+    /// What an agent may do in its role; where absent, anything but a handoff.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     roles: Option<RoleRules>,
     /// What the operator states about the agent's set-up.
@@ -98,6 +98,15 @@ pub enum TurnPolicyError {
     ControlsMissing {
         /// The tier.
         tier: &'static str,
+    },
+    /// A handoff is allowed to no one by name.
+    #[error(
+        "`roles.{role}.handoff.targets` of the turn policy is empty; name who may take over, or \
+         leave `handoff` out"
+    )]
+    TargetsMissing {
+        /// The role.
+        role: &'static str,
     },
     /// The digest is not that of the content.
     #[error("wrong policyDigest of the turn policy: expected `{expected}`, found `{found}`")]
@@ -179,6 +188,7 @@ impl TurnPolicy {
             }
         }
         self.stop.check()?;
+        self.roles.as_ref().map_or(Ok(()), RoleRules::check)?;
         self.risk.as_ref().map_or(Ok(()), RiskRules::check)
     }
 
@@ -212,9 +222,10 @@ impl TurnPolicy {
         self.output.as_ref()
     }
 
-    /// Returns whether an agent may summarise its context.
-    pub fn compaction(&self) -> CompactionRules {
-        self.compaction.unwrap_or_default()
+    /// Returns whether an agent may summarise its context; none where the policy
+    /// leaves it open.
+    pub const fn compaction(&self) -> Option<&CompactionRules> {
+        self.compaction.as_ref()
     }
 
     /// Returns what issues need by what is at stake.

@@ -3,6 +3,7 @@
 use super::artifact::TurnPolicyError;
 use crate::json::canonical;
 use crate::json::read::{flag, texts};
+use crate::policy::sandbox::SandboxMode;
 use crate::turn::word::RiskTier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,13 +60,9 @@ pub struct RiskControls {
     #[schemars(default, inner(regex(pattern = r"\S")))]
     pub adapters: Vec<String>,
     /// Modes of confinement that are enough; any where empty.
-    #[serde(
-        default,
-        deserialize_with = "texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    #[schemars(default, inner(regex(pattern = r"\S")))]
-    pub confinement: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub confinement: Vec<SandboxMode>,
     /// Whether each tool call must be asked about before it runs.
     #[serde(default, deserialize_with = "flag")]
     #[schemars(default)]
@@ -78,7 +75,7 @@ pub struct WorkSetup<'a> {
     /// The adapter of the work command.
     pub adapter: &'a str,
     /// The mode of confinement.
-    pub confinement: &'a str,
+    pub confinement: SandboxMode,
     /// Whether hooks ask about each tool call.
     pub hooks: bool,
 }
@@ -117,12 +114,10 @@ impl RiskRules {
         let Some(controls) = self.controls.get(&tier) else {
             return Some("controls");
         };
-        let admits = |words: &[String], word: &str| {
-            words.is_empty() || words.iter().any(|admitted| admitted == word)
-        };
-        if !admits(&controls.adapters, setup.adapter) {
+        let (adapters, modes) = (&controls.adapters, &controls.confinement);
+        if !adapters.is_empty() && !adapters.iter().any(|one| one == setup.adapter) {
             Some("adapters")
-        } else if !admits(&controls.confinement, setup.confinement) {
+        } else if !modes.is_empty() && !modes.contains(&setup.confinement) {
             Some("confinement")
         } else if controls.hooks && !setup.hooks {
             Some("hooks")

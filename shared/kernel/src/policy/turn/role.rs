@@ -1,5 +1,6 @@
 //! What an agent may read, write and hand over in its role.
 
+use super::artifact::TurnPolicyError;
 use crate::json::canonical;
 use crate::json::read::flag;
 use crate::turn::constraints::{HandoffConstraints, ScopeConstraints};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The `roles` of a policy. An agent that starts others is an orchestrator, any
-/// other one a specialist.
+/// other one a specialist. A role without a rule may change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleRules {
@@ -41,7 +42,7 @@ pub struct RoleRule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HandoffRule {
-    /// Who may take over.
+    /// Who may take over; at least one.
     pub targets: BTreeSet<String>,
     /// Artifacts that must go with it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
@@ -54,6 +55,18 @@ pub struct HandoffRule {
 }
 
 impl RoleRules {
+    pub(super) fn check(&self) -> Result<(), TurnPolicyError> {
+        for role in OrchestrationRole::ALL {
+            let handoff = self.of(*role).and_then(|rule| rule.handoff.as_ref());
+            // Without one the gate would allow any target.
+            if handoff.is_some_and(|handoff| handoff.targets.is_empty()) {
+                let role = role.as_str();
+                return Err(TurnPolicyError::TargetsMissing { role });
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the rule of a role.
     pub const fn of(&self, role: OrchestrationRole) -> Option<&RoleRule> {
         match role {
@@ -82,14 +95,13 @@ impl HandoffRule {
     }
 
     /// Returns what the gate holds a transfer to.
-    pub fn constraints(&self, role: OrchestrationRole) -> HandoffConstraints {
+    pub fn constraints(&self) -> HandoffConstraints {
         HandoffConstraints {
             required_artifact_refs: self.required_artifacts.clone(),
             allowed_targets: self.targets.clone(),
             require_return_path: self.require_return_path,
-            available_artifact_refs: None,
-            allowed_roles: BTreeSet::from([role]),
             contract_digest: Some(self.digest()),
+            ..HandoffConstraints::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::LiveBatch;
 use std::time::Duration;
 
-/// How many issues must be over before their pace is worth something.
+/// The fewest finished issues that give a pace.
 const FINISHED_LEAST: u64 = 3;
 
 /// The pace of a batch, and what follows from it.

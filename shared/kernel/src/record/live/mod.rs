@@ -19,7 +19,7 @@ use crate::policy::budget::{Budget, Spent};
 use crate::record::trajectory::{Account, BatchHolder, CloseCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The kind of the document.
@@ -31,7 +31,7 @@ pub const LIVE_MAX: u64 = 4 << 20;
 /// How many ended attempts a document has.
 pub(crate) const OUTCOMES_MAX: usize = 20;
 
-/// The longest title or name of a tool in a document, in characters.
+/// The longest title or name of a tool in a document, in bytes.
 const TEXT_MAX: usize = 160;
 
 /// A batch as it is now.
@@ -70,6 +70,10 @@ pub struct LiveBatch {
     pub queue: Option<LiveQueue>,
     /// What it did and used so far.
     pub totals: LiveTotals,
+    /// Issues that it does not take, though nothing in the store holds them: tried as
+    /// often as they may be, or held for an operator; the first thousand by id.
+    #[serde(default)]
+    pub left_out: BTreeSet<IssueId>,
     /// Why lanes wait.
     pub pauses: Vec<LivePause>,
     /// The attempts that ended last, the latest first.
@@ -96,6 +100,7 @@ impl LiveBatch {
             lanes: Vec::new(),
             queue: None,
             totals: LiveTotals::default(),
+            left_out: BTreeSet::new(),
             pauses: Vec::new(),
             outcomes: Vec::new(),
         }
@@ -403,13 +408,13 @@ pub struct LiveTotals {
 }
 
 impl LiveTotals {
-    /// Reads an account.
-    pub fn of(account: &Account) -> Self {
+    /// Reads an account, with the number of issues that are not tried again.
+    pub fn of(account: &Account, given_up: u64) -> Self {
         let denials = account.denials().into_iter();
         Self {
             attempts: account.attempts(),
             closed: account.closes().total(),
-            given_up: account.given_up(),
+            given_up,
             closes: account.closes(),
             repair_rounds: account.repair_rounds(),
             denials: denials
@@ -426,7 +431,7 @@ impl LiveTotals {
 pub struct LivePause {
     /// What stopped them.
     pub kind: PauseKind,
-    /// The provider, the failure class, or what is short.
+    /// The provider, the failure class, what is short, or the operator.
     pub name: String,
     /// Until when; null where it is not known.
     pub until: Option<Stamp>,
@@ -442,6 +447,8 @@ pub enum PauseKind {
     Breaker,
     /// There is too little free disk or memory.
     Room,
+    /// An operator asked for it.
+    Operator,
 }
 
 /// The end of a pause; none where it is not known.

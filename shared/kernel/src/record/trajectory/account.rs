@@ -1,11 +1,10 @@
 //! What a batch used and waited for, computed from its rows: the same for a run
 //! that resumes it.
 
-use super::{AgentRecord, RetryRecord, StepRow, TokenCounts, action};
+use super::{AgentRecord, StepRow, TokenCounts, action};
 use crate::failure::FailureClass;
 use crate::json::id::IssueId;
 use crate::policy::budget::Spent;
-use crate::policy::retry::RetryVerdict;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,8 +94,6 @@ impl CloseCounts {
 pub struct Account {
     /// Attempts that ended.
     attempts: u64,
-    /// Attempts after which the batch leaves their issue alone.
-    given_up: u64,
     /// How often agents were run again in their session.
     repair_rounds: u64,
     closes: CloseCounts,
@@ -154,8 +151,6 @@ impl Account {
     fn step(&mut self, row: &StepRow) {
         self.count_close(row);
         self.attempts += 1;
-        let escalated = |retry: &RetryRecord| retry.decision == RetryVerdict::Escalate;
-        self.given_up += u64::from(row.retry.as_ref().is_some_and(escalated));
         let rounds = row.agent.as_ref().and_then(|agent| agent.repair_rounds);
         self.repair_rounds = self.repair_rounds.saturating_add(rounds.unwrap_or(0));
         let spent = row.agent.as_ref().map_or_else(Spent::default, |agent| {
@@ -228,12 +223,6 @@ impl Account {
     /// Returns how many attempts ended.
     pub const fn attempts(&self) -> u64 {
         self.attempts
-    }
-
-    /// Returns how many attempts were the last ones of an issue that did not
-    /// close.
-    pub const fn given_up(&self) -> u64 {
-        self.given_up
     }
 
     /// Returns how often agents were run again in their session.
