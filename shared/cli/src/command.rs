@@ -4,6 +4,7 @@ use crate::agents::AgentsArgs;
 use crate::answer::Finished;
 use crate::audit::AuditArgs;
 use crate::classes::ClassesArgs;
+use crate::completions::{CompletionsArgs, ManArgs};
 use crate::conformance::ConformanceArgs;
 use crate::control::{BatchArgs, CancelArgs};
 use crate::dep::DepArgs;
@@ -128,6 +129,10 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Run the conformance vectors of the gate
     Conformance(ConformanceArgs),
+    /// Print the completions of a program for a shell
+    Completions(CompletionsArgs),
+    /// Print a man page, or write all of them to a folder
+    Man(ManArgs),
 }
 
 impl Command {
@@ -166,6 +171,8 @@ impl Command {
             Self::Classes(args) => args.run(),
             Self::Schema(args) => args.run(),
             Self::Conformance(args) => args.run(),
+            Self::Completions(args) => args.run(),
+            Self::Man(args) => args.run(),
         }
     }
 }

@@ -117,6 +117,14 @@ pub(crate) enum CliError {
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
+    /// What a person wrote in an editor was not used; the text is kept.
+    #[error("{error}; your text is kept in {}", path.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// Why it was not used.
+        error: Box<Self>,
+    },
     /// Issue memory was not changed.
     #[error(transparent)]
     Change(#[from] ChangeError),
@@ -303,6 +311,7 @@ impl CliError {
             Self::Settings(error) => error.refusal_classes().first().copied(),
             Self::Trial(_) => Some(FailureClass::SandboxUnavailable),
             Self::NoOutbox => Some(FailureClass::OutboxInvalid),
+            Self::Kept { error, .. } => error.class(),
             Self::Change(error) => Some(error.class()),
             Self::Store(error) => Some(error.class()),
             Self::Projection(error) => Some(error.class()),
@@ -350,6 +359,7 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(error) => error.exit_code().min(exit::USAGE),
+            Self::Kept { error, .. } => error.exit_code(),
             Self::Trial(_) => exit::REFUSED,
             Self::InsideStep
             | Self::ControlInsideStep
@@ -404,6 +414,7 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Settings(error) => error.hint(),
+            Self::Kept { error, .. } => error.hint(),
             Self::InsideStep => Some(
                 "use `premath issue discover` to queue a follow-up; it is filed when the step's \
                  turn passes the gate"

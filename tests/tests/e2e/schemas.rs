@@ -198,6 +198,8 @@ const COMMANDS: &[&str] = &[
     "policy diff policies/control/harness-turn-policy-v1.json",
     "policy show --policy nowhere.json",
     "kpi",
+    "completions zsh harness-worker",
+    "man premath-why",
     "report",
     "status",
     "why o-1",

@@ -1,11 +1,14 @@
 //! `premath issue add`: files an issue, with its edges, in one transaction.
 
+use super::form::IssueForm;
 use super::write::{NewFields, added, read_text, titled, with_aside_note};
 use crate::answer::Answer;
+use crate::editor::Draft;
 use crate::error::CliError;
 use crate::operator::Reason;
 use crate::paths;
 use clap::Args;
+use premath_kernel::authority::OperatorOverride;
 use premath_memory::{IssueChange, NewIssue};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +19,7 @@ pub(super) struct AddArgs {
     ///
     /// Without a title, or with `-`, the first line of the text from --file or stdin is the title,
     /// and the rest is the description.
-    #[arg(required_unless_present = "file")]
+    #[arg(required_unless_present_any = ["file", "edit"])]
     title: Option<String>,
     /// Read the description from a file; `-` reads stdin
     #[arg(long, value_name = "FILE", conflicts_with = "description")]
@@ -33,6 +36,9 @@ pub(super) struct AddArgs {
     /// Set the status
     #[arg(long, default_value = "open")]
     status: String,
+    /// Write it in your editor: $VISUAL, else $EDITOR, else vi
+    #[arg(long)]
+    edit: bool,
     #[command(flatten)]
     fields: NewFields,
     #[command(flatten)]
@@ -50,9 +56,9 @@ impl AddArgs {
         let body = file.as_deref().map(read_text).transpose()?;
         let (title, body) = match (given, body) {
             (Some(title), body) => (title, body),
+            (None, None) => (String::new(), None),
             (None, body) => split_title(&body.unwrap_or_default()),
         };
-        titled(&title)?;
         let new = NewIssue {
             design: self.design,
             depends_on: self.depends_on,
@@ -63,9 +69,41 @@ impl AddArgs {
             description: body.unwrap_or_else(|| new.description.clone()),
             ..new
         };
-        let memory = paths::open(path, true)?;
-        let row = memory.operate(authority, IssueChange::Add(new))?;
-        Ok(with_aside_note(added(&row), &memory))
+        let (new, draft) = match self.edit {
+            true => {
+                let (new, draft) = written(new)?;
+                (new, Some(draft))
+            }
+            false => (new, None),
+        };
+        let answer = filed(path, authority, new);
+        answer.map_err(|error| match draft {
+            Some(draft) => draft.keep(error),
+            None => error,
+        })
+    }
+}
+
+fn filed(path: &Path, authority: OperatorOverride, new: NewIssue) -> Result<Answer, CliError> {
+    titled(&new.title)?;
+    let memory = paths::open(path, true)?;
+    let row = memory.operate(authority, IssueChange::Add(new))?;
+    Ok(with_aside_note(added(&row), &memory))
+}
+
+/// Returns the issue as the person wrote it, which begins as `new`.
+fn written(new: NewIssue) -> Result<(NewIssue, Draft), CliError> {
+    const COMMENT: &str = "a new issue: give it a title, save, and close the editor";
+    let mut draft = Draft::new(IssueForm::of_new(&new).text(COMMENT))?;
+    match draft.edited(IssueForm::read) {
+        Ok(Some(form)) => match form.into_new(new.id) {
+            Ok(new) => Ok((new, draft)),
+            Err(fault) => Err(draft.keep(CliError::Usage(fault))),
+        },
+        Ok(None) => Err(CliError::Usage(
+            "the text was left as it was; no issue was filed".to_owned(),
+        )),
+        Err(error) => Err(draft.keep(error)),
     }
 }
 

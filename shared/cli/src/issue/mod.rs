@@ -3,7 +3,9 @@
 mod accept;
 mod add;
 mod check;
+mod edit;
 pub(crate) mod failure;
+mod form;
 mod import;
 mod lease;
 mod outbox;
@@ -57,6 +59,8 @@ enum IssueCommand {
     Check(check::CheckArgs),
     /// Set fields of an issue; an empty text clears a field
     Update(write::UpdateArgs),
+    /// Change an issue in your editor: $VISUAL, else $EDITOR, else vi
+    Edit(edit::EditArgs),
     /// Close issues without a turn
     Close(status::CloseArgs),
     /// Open closed, blocked, deferred or deleted issues again
@@ -119,6 +123,7 @@ impl IssueCommand {
             Self::Blocked(_) => "issue.blocked",
             Self::Check(_) => "issue.check",
             Self::Update(_) => "issue.update",
+            Self::Edit(_) => "issue.edit",
             Self::Close(_) => "issue.close",
             Self::Reopen(_) => "issue.reopen",
             Self::Defer(_) => "issue.defer",
@@ -156,6 +161,7 @@ impl IssueCommand {
             }
             Self::Check(args) => args.perform(path),
             Self::Update(args) => args.perform(path),
+            Self::Edit(args) => args.perform(path),
             Self::Close(args) => args.perform(path),
             Self::Reopen(args) => args.reopen(path),
             Self::Defer(args) => args.defer(path),

@@ -3,6 +3,7 @@
 use crate::agents::AgentsAnswer;
 use crate::answer::Refusal;
 use crate::audit::AuditAnswer;
+use crate::completions::{CompletionsAnswer, ManAnswer};
 use crate::control::ControlDone;
 use crate::dep::{Diagnostics, EdgeAnswer, ReplacedEdge};
 use crate::doctrine::DoctrineAnswer;
@@ -401,6 +402,12 @@ pub(super) const KINDS: &[SchemaKind] = &[
     }),
     kind("answer-agents-check", "premath agents check --json", || {
         answer_alone::<AgentsAnswer>(&["agents.check"])
+    }),
+    kind("answer-completions", "premath completions --json", || {
+        answer_alone::<CompletionsAnswer>(&["completions"])
+    }),
+    kind("answer-man", "premath man --json", || {
+        answer_alone::<ManAnswer>(&["man"])
     }),
     kind("answer-kpi", "premath kpi --json", || {
         answer::<Throughput>(&["kpi"], "path")

@@ -9,6 +9,7 @@
 mod answer;
 mod classes;
 mod conformance;
+mod editing;
 mod evidence;
 mod filing;
 mod importing;

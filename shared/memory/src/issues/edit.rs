@@ -1,10 +1,9 @@
 //! Changes of issue memory beside the gate, signed with what they rest on: a
 //! person's decision, or an instruction that claims them.
 
-use super::change::{
-    ChangeOutcome, Decided, changed, edited, find, name_right, rights_used, unreadable,
-};
+use super::change::{ChangeOutcome, Decided, changed, edited, find, name_right, rights_used};
 use super::dependency::{DependencyEdit, edges, refuse_new_cycle};
+use super::fields::{IssueEdit, refuse_moved, update};
 use super::new_issue::{NewIssue, add};
 use super::state::State;
 use crate::error::ChangeError;
@@ -13,44 +12,13 @@ use premath_kernel::authority::claim::ChangeMorphism;
 use premath_kernel::authority::{InstructedChange, InstructedRecord, OperatorOverride};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, LeaseKey, LeaseRefusal, LeaseState, Observation};
-use premath_kernel::issue::own_check::METADATA_FIELD;
 use premath_kernel::issue::word::{self, KNOWN_STATUSES};
 use premath_kernel::issue::{Issue, RowChange, Status};
 use premath_kernel::json::time;
 use premath_kernel::policy::escalation::append_notes;
 use premath_kernel::turn::{Block, Close, GatedChange, MutationKind};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
-
-/// Fields of an issue to set; `None` leaves one as it is, an
-/// empty text clears it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IssueEdit {
-    /// The title.
-    pub title: Option<String>,
-    /// What is to be done.
-    pub description: Option<String>,
-    /// The command that verifies it, in the metadata.
-    pub verification: Option<String>,
-    /// How it is to be done.
-    pub design: Option<String>,
-    /// When it counts as done.
-    pub acceptance_criteria: Option<String>,
-    /// Notes.
-    pub notes: Option<String>,
-    /// The status.
-    pub status: Option<String>,
-    /// The priority.
-    pub priority: Option<i64>,
-    /// The type.
-    pub issue_type: Option<String>,
-    /// The labels, instead of those that it has.
-    pub labels: Option<Vec<String>>,
-    /// The assignee.
-    pub assignee: Option<String>,
-    /// The owner.
-    pub owner: Option<String>,
-}
 
 /// A change of issue memory that a person makes, or that an instruction claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +38,16 @@ pub enum IssueChange {
         id: String,
         /// The fields.
         edit: IssueEdit,
+    },
+    /// Sets fields of an issue that was read before, if they are still as they
+    /// were.
+    Revise {
+        /// The issue.
+        id: String,
+        /// The fields as they were read.
+        was: Box<IssueEdit>,
+        /// The fields that are set.
+        edit: Box<IssueEdit>,
     },
     /// Opens an issue for another attempt, at once.
     Retry {
@@ -95,7 +73,9 @@ impl IssueChange {
         match self {
             Self::Add(_) => ChangeMorphism::IssueAdd,
             Self::Discover { .. } => ChangeMorphism::IssueDiscover,
-            Self::Update { .. } | Self::Retry { .. } => ChangeMorphism::IssueUpdate,
+            Self::Update { .. } | Self::Revise { .. } | Self::Retry { .. } => {
+                ChangeMorphism::IssueUpdate
+            }
             Self::Dependency { edit, .. } => match edit {
                 DependencyEdit::Add { .. } => ChangeMorphism::DepAdd,
                 DependencyEdit::Remove { .. } => ChangeMorphism::DepRemove,
@@ -120,6 +100,7 @@ impl IssueChange {
         match self {
             Self::Add(new) | Self::Discover { new, .. } => new.status.as_deref(),
             Self::Update { edit, .. } => edit.status.as_deref(),
+            Self::Revise { edit, .. } => edit.status.as_deref(),
             Self::Retry { .. } | Self::Dependency { .. } => None,
         }
         .map(Status::parse)
@@ -129,9 +110,10 @@ impl IssueChange {
     fn changes(&self) -> Option<&str> {
         match self {
             Self::Add(_) | Self::Discover { .. } => None,
-            Self::Update { id, .. } | Self::Retry { id, .. } | Self::Dependency { id, .. } => {
-                Some(id)
-            }
+            Self::Update { id, .. }
+            | Self::Revise { id, .. }
+            | Self::Retry { id, .. }
+            | Self::Dependency { id, .. } => Some(id),
         }
     }
 }
@@ -351,6 +333,14 @@ fn edit_by(
             signer.sign(&mut change, now);
             changed(row, &change)
         }
+        IssueChange::Revise { id, was, edit } => {
+            let row = find(state, id)?;
+            refuse_moved(row, was, edit)?;
+            let mut change = RowChange::new();
+            update(&mut change, row, edit, now)?;
+            signer.sign(&mut change, now);
+            changed(row, &change)
+        }
         IssueChange::Retry { id, note } => {
             let row = find(state, id)?;
             let mut change = reopened(row, note.as_deref(), seen)?;
@@ -428,81 +418,4 @@ fn refuse_unknown(state: &State, status: &Status) -> Result<(), ChangeError> {
         "unknown status `{given}`; it must be one of {}{meant}",
         known.join(", ")
     )))
-}
-
-fn update(
-    change: &mut RowChange,
-    row: &IssueRow,
-    edit: &IssueEdit,
-    now: jiff::Timestamp,
-) -> Result<(), ChangeError> {
-    if edit
-        .title
-        .as_deref()
-        .is_some_and(|title| title.trim().is_empty())
-    {
-        return Err(ChangeError::Invalid("the title is empty".to_owned()));
-    }
-    let mut text = |field: &'static str, value: &Option<String>| match value.as_deref() {
-        None => {}
-        Some("") => drop(change.remove(field)),
-        Some(value) => drop(change.set(field, value)),
-    };
-    text("title", &edit.title);
-    text("description", &edit.description);
-    text("design", &edit.design);
-    text("acceptance_criteria", &edit.acceptance_criteria);
-    text("issue_type", &edit.issue_type);
-    text("notes", &edit.notes);
-    text("assignee", &edit.assignee);
-    text("owner", &edit.owner);
-    if let Some(command) = &edit.verification {
-        set_verification(change, row, command)?;
-    }
-    if let Some(labels) = &edit.labels {
-        match labels.is_empty() {
-            true => drop(change.remove("labels")),
-            false => drop(change.set("labels", labels)),
-        }
-    }
-    if let Some(priority) = edit.priority {
-        change.set("priority", priority);
-    }
-    if let Some(status) = &edit.status {
-        let status = Status::parse(status);
-        if status != row.issue.status {
-            change.set_status(&status, now);
-        } else if status != Status::InProgress {
-            // A lease that was left over goes with any other status.
-            change.remove("lease");
-        }
-        if status == Status::Open {
-            change.remove("retry_at");
-        }
-    }
-    change.touch(now);
-    Ok(())
-}
-
-/// Sets the command that verifies an issue, or clears it; what else is in the
-/// metadata stays.
-fn set_verification(
-    change: &mut RowChange,
-    row: &IssueRow,
-    command: &str,
-) -> Result<(), ChangeError> {
-    let mut metadata = match row.field("metadata") {
-        Ok(None | Some(Value::Null)) => Map::new(),
-        Ok(Some(Value::Object(fields))) => fields,
-        _ => return Err(unreadable(row, "metadata")),
-    };
-    match command.trim() {
-        "" => drop(metadata.remove(METADATA_FIELD)),
-        command => drop(metadata.insert(METADATA_FIELD.to_owned(), command.into())),
-    }
-    match metadata.is_empty() {
-        true => drop(change.remove("metadata")),
-        false => drop(change.set("metadata", Value::Object(metadata))),
-    }
-    Ok(())
 }

@@ -13,6 +13,7 @@ mod change;
 mod commit;
 mod dependency;
 mod edit;
+mod fields;
 mod foreign;
 mod import;
 mod leases;
@@ -24,7 +25,8 @@ mod status_change;
 
 pub use change::{ClaimScope, Claimed};
 pub use dependency::DependencyEdit;
-pub use edit::{IssueChange, IssueEdit};
+pub use edit::IssueChange;
+pub use fields::IssueEdit;
 pub use import::{Imported, ImportedIssue};
 pub use new_issue::NewIssue;
 pub use own_checks::OwnChecks;

@@ -5,6 +5,7 @@
 use super::IssueMemory;
 use super::change::PendingChange;
 use super::edit::IssueChange;
+use super::fields::IssueEdit;
 use super::state::MemoryView;
 use crate::artifact;
 use crate::error::StoreError;
@@ -70,15 +71,17 @@ impl PendingChange {
         let Self::Operate { authority, edit } = self else {
             return None;
         };
+        // Beside a command in the metadata the description has no say: the
+        // operator wrote none here.
+        let sets_check = |edit: &IssueEdit| {
+            let is_described = edit.description.is_some();
+            edit.verification.is_some()
+                || is_described && !rows.first().is_some_and(IssueRow::has_metadata_check)
+        };
         let writes = match edit {
             IssueChange::Add(_) | IssueChange::Discover { .. } => true,
-            // Beside a command in the metadata the description has no say: the
-            // operator wrote none here.
-            IssueChange::Update { edit, .. } => {
-                let is_described = edit.description.is_some();
-                edit.verification.is_some()
-                    || is_described && !rows.first().is_some_and(IssueRow::has_metadata_check)
-            }
+            IssueChange::Update { edit, .. } => sets_check(edit),
+            IssueChange::Revise { edit, .. } => sets_check(edit),
             IssueChange::Retry { .. } | IssueChange::Dependency { .. } => false,
         };
         let row = rows.first().filter(|_| writes)?;

@@ -72,6 +72,7 @@ operations! {
         "op/mcp.issue_blocked"            "issue blocked"        "issue_blocked"   - reads;
         "op/mcp.issue_check"              "issue check"          "issue_check"     - reads;
         "op/premath.issue_show"           "issue show"           -                 - reads;
+        "op/premath.issue_edit"           "issue edit"           -                 - writes;
         "op/premath.issue_close"          "issue close"          -                 - writes;
         "op/premath.issue_reopen"         "issue reopen"         -                 - writes;
         "op/premath.issue_defer"          "issue defer"          -                 - writes;
@@ -141,6 +142,8 @@ operations! {
         "op/premath.init"            "init"            - - writes;
         "op/premath.classes"         "classes"         - - reads;
         "op/premath.schema"          "schema"          - - writes;
+        "op/premath.completions"     "completions"     - - reads;
+        "op/premath.man"             "man"             - - writes;
     }
     TransportDispatch {
         "op/transport.dispatch"     "transport-dispatch" - - writes;
