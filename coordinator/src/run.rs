@@ -23,6 +23,7 @@ use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
+use premath_kernel::json::plain::shell_word;
 use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::trajectory::{StepRow, action};
@@ -237,10 +238,35 @@ fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Rep
         batch.own_checks_warning(),
         network,
         attention_warning(&batch.settings.roots),
+        set_aside_warning(batch),
     ];
     for detail in warnings.into_iter().flatten() {
         reporter.notice(&Notice::Warning { detail: &detail });
     }
+}
+
+/// How many issues a warning names.
+const SET_ASIDE_NAMED: usize = 10;
+
+/// Says which issues are set aside, and how they are taken up.
+fn set_aside_warning(batch: &Batch) -> Option<String> {
+    let aside = batch.set_aside();
+    let words = aside.iter().map(|id| shell_word(id.as_str()));
+    let words: Vec<String> = words.take(SET_ASIDE_NAMED).collect();
+    let more = if aside.len() > words.len() {
+        " …"
+    } else {
+        ""
+    };
+    (!aside.is_empty()).then(|| {
+        format!(
+            "{} issue(s) are set aside: they failed in {} batches in a row; `premath retry \
+             {}{more}` takes them up",
+            aside.len(),
+            batch.settings.set_aside_after,
+            words.join(" "),
+        )
+    })
 }
 
 /// Says that the last batch left something to look at.

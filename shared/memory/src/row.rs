@@ -2,6 +2,7 @@
 //! and its value, to the last digit.
 
 use premath_kernel::issue::{Issue, RowChange};
+use premath_kernel::json::time;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -54,6 +55,12 @@ impl IssueRow {
     /// Returns whether a field of the row is `true`.
     pub fn is_set(&self, field: &str) -> bool {
         matches!(self.field(field), Ok(Some(Value::Bool(true))))
+    }
+
+    /// Returns when an operator last changed the row, where one did.
+    pub fn operator_changed_at(&self) -> Option<jiff::Timestamp> {
+        let record = self.field("operator_override").ok()??;
+        time::parse(record["at"].as_str()?)
     }
 
     /// Returns one field of the row; `Err` with its text where it cannot be read.

@@ -165,3 +165,37 @@ fn a_target_that_is_gone_is_made_and_what_it_lacks_is_named() {
         doctor.stdout
     );
 }
+
+#[test]
+fn an_issue_that_fails_night_after_night_is_set_aside_until_an_operator_takes_it_up() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let config = "[batch]\nset_aside_after = 2\n[breaker]\nfailures = 0\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let night = |work: &str| scratch.batch(work, "true").end();
+    let tried = |id: &str| scratch.steps_of(id).len();
+    night("exit 1").exits(1);
+    scratch
+        .premath(["issue", "close", "b", "--reason", "done by hand"])
+        .end()
+        .exits(0);
+    night("exit 1").exits(1);
+    assert_eq!((tried("a"), tried("b")), (2, 1));
+
+    let third = night("true");
+    assert_eq!(tried("a"), 2, "it is set aside");
+    let warned = target_details(&third);
+    let expected = "1 issue(s) are set aside: they failed in 2 batches in a row; `premath retry a` \
+                    takes them up";
+    assert!(warned.iter().any(|detail| detail == expected), "{warned:?}");
+    assert_eq!(scratch.issue("a")["status"], "open");
+
+    // What an operator changed is worked on, and a close ends the count.
+    scratch
+        .premath(["retry", "a", "--note", "read src/base.txt"])
+        .end()
+        .exits(0);
+    night("exit 1").exits(1);
+    assert_eq!(tried("a"), 3);
+    night(OWN).exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+}

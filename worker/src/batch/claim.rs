@@ -103,6 +103,7 @@ impl Batch {
         let mut refused = knowledge.used_up(&self.id);
         refused.extend(knowledge.discoveries.left_for_later().iter().cloned());
         refused.extend(self.held());
+        refused.extend(self.set_aside_by(knowledge));
         refused
     }
 

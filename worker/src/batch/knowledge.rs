@@ -8,7 +8,7 @@ use premath_kernel::issue::dispatch::{Discoveries, Discovery, is_follow_up};
 use premath_kernel::json::id::{BatchId, IssueId};
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::event::LandingCheck;
-use premath_kernel::record::trajectory::{Account, BatchHistory, StepRow, action};
+use premath_kernel::record::trajectory::{Account, BatchHistory, FailureStreaks, StepRow, action};
 use premath_memory::{IssueRow, MemoryView, StoreError};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +32,8 @@ pub(super) struct Knowledge {
     pub(super) landings: BTreeMap<IssueId, (Option<BatchId>, Option<LandingRecord>)>,
     /// What this batch used and waited for.
     pub(super) account: Account,
+    /// The issues that failed in one batch after another.
+    pub(super) streaks: FailureStreaks,
 }
 
 impl Knowledge {
@@ -77,6 +79,7 @@ impl Knowledge {
 
     /// Records what a row reports about its issue.
     pub(super) fn note(&mut self, row: &StepRow) {
+        self.streaks.observe(row);
         let Some(issue_id) = &row.issue_id else {
             return;
         };
@@ -136,6 +139,35 @@ impl Batch {
             Discoveries::of(view.rows().filter_map(found))
         })?;
         self.knowledge().discoveries = discoveries;
+        Ok(())
+    }
+
+    /// Returns the issues that are set aside: they failed in one batch after
+    /// another.
+    pub fn set_aside(&self) -> BTreeSet<IssueId> {
+        self.set_aside_by(&self.knowledge())
+    }
+
+    pub(super) fn set_aside_by(&self, knowledge: &Knowledge) -> BTreeSet<IssueId> {
+        let after = self.settings.set_aside_after;
+        let streaks = &knowledge.streaks;
+        streaks.set_aside(after, &self.id).cloned().collect()
+    }
+
+    /// Takes issues up again that an operator changed after their last failure.
+    pub(super) fn pardon(&self) -> Result<(), StoreError> {
+        let changed: Vec<(IssueId, jiff::Timestamp)> = self.memory.view(|view| {
+            let aside = self.set_aside().into_iter();
+            let changed = aside.filter_map(|id| {
+                let at = view.row(id.as_str())?.operator_changed_at()?;
+                Some((id, at))
+            });
+            changed.collect()
+        })?;
+        let mut knowledge = self.knowledge();
+        for (id, at) in changed {
+            knowledge.streaks.pardon(&id, at);
+        }
         Ok(())
     }
 

@@ -181,6 +181,7 @@ impl Batch {
         }
         self.take_back_unchecked()?;
         self.recover_rows(RecoverAt::Start)?;
+        self.pardon()?;
         self.release_used_up()
     }
 

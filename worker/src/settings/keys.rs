@@ -226,6 +226,9 @@ keys! {
         /// Whether an attempt without changes may close its issue by the verification alone:
         /// "refuse" or "allow". An issue with the label `no-change` always may.
         on_no_change: OnNoChange = [r#""refuse""#];
+        /// Set an issue aside that failed in so many batches in a row: no batch works on it
+        /// until an operator changes it or `premath retry` takes it up. 0 for never.
+        set_aside_after: Natural = ["3"];
         /// Whether the verification command of an issue runs after `verify_cmd`, and must pass
         /// too: "run" or "ignore". Only one that an operator wrote by a command of `premath`
         /// runs, as it was when the batch began.

@@ -172,6 +172,9 @@ pub struct Settings {
     /// Whether work that changed nothing is a failure, unless the issue has the
     /// label that allows it.
     pub refuse_no_change: bool,
+    /// In how many batches in a row an issue fails before it is set aside; 0 for
+    /// never.
+    pub set_aside_after: u32,
     /// Bounds of commands.
     pub limits: CommandLimits,
     /// The retry policy.

@@ -4,7 +4,7 @@ use super::authority::AuthoritySources;
 use super::file::{named_file, wrong};
 use super::landing::landing_of;
 use super::rules::{IssueChecksRule, OnFailure, OnNoChange};
-use super::values::flag_word;
+use super::values::{Natural, flag_word};
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
     Settings, SettingsError, Setup, Workforce, agent, governance, hooks, instruction, policy,
@@ -34,8 +34,7 @@ impl Settings {
     pub fn resolve(flags: &LoopFlags, now: jiff::Timestamp) -> Result<Self, SettingsError> {
         let sources = Sources::read(flags, now)?;
         let (root, file) = (&sources.roots.repository, &sources.file);
-        let sandbox = Sandbox::resolve(flags, file, root)?;
-        let network = Network::resolve(flags, file, sandbox.choice.mode)?;
+        let (sandbox, network) = sources.confinement()?;
         let provided = file.verify.provided(&file.places, root)?;
         let work = sources.workforce()?;
         let hooks = sources.hooks()?;
@@ -65,6 +64,7 @@ impl Settings {
             mode,
             assignees: sources.assignees(),
             stop_on_failure: sources.stops_on_failure(),
+            set_aside_after: sources.set_aside_after(),
             refuse_no_change: sources.on_no_change()? == OnNoChange::Refuse,
             limits: file.limits.clone(),
             retry: policy::policy_in(root, file.batch.retry_policy.as_deref(), &file.places)?,
@@ -95,6 +95,9 @@ impl Settings {
     }
 }
 
+/// In how many batches in a row an issue fails before it is set aside.
+const SET_ASIDE_AFTER: u32 = 3;
+
 /// What settings are read from, beside the environment.
 struct Sources<'a> {
     flags: &'a LoopFlags,
@@ -105,6 +108,13 @@ struct Sources<'a> {
 }
 
 impl<'a> Sources<'a> {
+    fn confinement(&self) -> Result<(Sandbox, Network), SettingsError> {
+        let (flags, file) = (self.flags, &self.file);
+        let sandbox = Sandbox::resolve(flags, file, &self.roots.repository)?;
+        let network = Network::resolve(flags, file, sandbox.choice.mode)?;
+        Ok((sandbox, network))
+    }
+
     fn turn_policy(&self) -> Result<Arc<TurnPolicy>, SettingsError> {
         let named = self.file.batch.turn_policy.as_deref();
         let policy = policy::policy_in(&self.roots.repository, named, &self.file.places)?;
@@ -303,6 +313,13 @@ impl<'a> Sources<'a> {
     fn stops_on_failure(&self) -> bool {
         let key_stops = self.file.batch.on_failure == Some(OnFailure::Stop);
         self.flags.stop_on_failure || (!self.flags.continue_on_failure && key_stops)
+    }
+
+    fn set_aside_after(&self) -> u32 {
+        let after = self.file.batch.set_aside_after.map(Natural::count);
+        after.map_or(SET_ASIDE_AFTER, |count| {
+            count.try_into().unwrap_or(u32::MAX)
+        })
     }
 
     fn on_no_change(&self) -> Result<OnNoChange, SettingsError> {

@@ -17,6 +17,7 @@ mod projection;
 mod recovery;
 mod row;
 mod series;
+mod streak;
 mod supervision;
 
 pub use account::{Account, CloseCounts, IssueAccount, ProviderAccount};
@@ -39,6 +40,7 @@ pub use projection::{
 pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
 pub use row::{RetryRecord, SharedVerification, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
+pub use streak::FailureStreaks;
 pub use supervision::{
     SupervisionRecord, breaker_row, budget_row, provider_row, revoked_row, room_row,
 };
