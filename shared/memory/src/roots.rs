@@ -229,6 +229,20 @@ impl LaneState {
             .map_err(StoreError::io("make", &self.folder))?;
         artifact::sweep(&self.folder)
     }
+
+    /// Removes the folder of a lane that is no more.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn remove(&self) -> Result<(), StoreError> {
+        match std::fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &self.folder)(error))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The build state of the operator's base, which the verifications of all lanes
@@ -271,6 +285,15 @@ impl WarmRoots {
             .map_err(StoreError::io("make", folder))?;
         std::fs::create_dir_all(&self.at).map_err(StoreError::io("make", &self.at))
     }
+
+    /// Removes the record, so that what it is of is made again.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn forget(&self) -> Result<(), StoreError> {
+        artifact::remove(&self.record)
+    }
 }
 
 /// Names the folder of all checkouts for verifications.
@@ -302,8 +325,7 @@ const PASSED_OVER: &[&str] = &[
     "/.premath/issues.jsonl.checks",
     "/.premath/harness_trajectory.jsonl.flock",
     "/.premath/*.torn-*",
-    "/artifacts/streams/",
-    "/artifacts/reports/",
+    "/artifacts/",
 ];
 
 /// Keeps our files out of the git status of every worktree, by exact name in
@@ -508,6 +530,13 @@ mod tests {
         assert!(!exclude_from_status(&main).unwrap());
         let text = std::fs::read_to_string(main.join(".git/info/exclude")).unwrap();
         assert_eq!(text.matches("/.premath/step/").count(), 1);
+        let files = main.join("artifacts/ciwitness");
+        std::fs::create_dir_all(&files).unwrap();
+        std::fs::write(files.join("worker.1.bd-1.1.work.json"), "{}").unwrap();
+        let repository = Repository::open(&main).unwrap();
+        let statuses = repository.statuses(None).unwrap();
+        let new = statuses.iter().filter(|entry| entry.status().is_wt_new());
+        assert_eq!(new.count(), 0);
     }
 
     #[test]

@@ -235,3 +235,61 @@ echo "$PREMATH_LANE_INDEX $PREMATH_PORT_BASE $PREMATH_DATABASE_SUFFIX" > "src/$P
     found.sort();
     assert_eq!(found, ["1 20000 _lane1\n", "2 20100 _lane2\n"]);
 }
+
+#[test]
+fn a_clean_up_removes_free_lanes_when_asked_and_the_next_batch_makes_them_again() {
+    let scratch = scratch(&["a"], "[worktrees]\ncount = 2\n");
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    let verify = scratch.root.with_file_name("repo-verify");
+    assert!(verify.exists());
+    let held = lane(&scratch, 2);
+    fs::write(held.join("src/base.txt"), "by hand\n").unwrap();
+
+    let dry = scratch
+        .premath(["clean", "--lanes", "--dry-run", "--json"])
+        .end()
+        .exits(0);
+    let items = dry.json()["items"].clone();
+    let name = lane(&scratch, 1).display().to_string();
+    let found = items.as_array().unwrap().iter();
+    let lanes_of: Vec<&Value> = found.filter(|item| item["kind"] == "worktree").collect();
+    assert_eq!(lanes_of.len(), 1, "{items}");
+    assert_eq!(lanes_of[0]["name"], name.as_str());
+    assert_eq!(listed(&scratch), lanes(&scratch, 2));
+
+    // Without the word no lane goes.
+    scratch.premath(["clean"]).end().exits(0);
+    assert_eq!(listed(&scratch), lanes(&scratch, 2));
+    scratch.premath(["clean", "--lanes"]).end().exits(0);
+    assert_eq!(listed(&scratch), lanes(&scratch, 2)[1..]);
+    assert!(!lane(&scratch, 1).exists());
+
+    scratch
+        .git_command(["-C", held.to_str().unwrap(), "checkout", "-q", "--", "."])
+        .end()
+        .exits(0);
+    scratch.premath(["clean", "--lanes"]).end().exits(0);
+    assert_eq!(listed(&scratch), lanes(&scratch, 0));
+    assert!(
+        !held.parent().unwrap().exists(),
+        "its folder is empty and stays"
+    );
+    assert!(!verify.exists(), "its folder is empty and stays");
+    assert_eq!(lane_files(&scratch), [""; 0]);
+
+    scratch.write_issues(format!("{}\n", issue("b")).as_bytes());
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert_eq!(listed(&scratch), lanes(&scratch, 2));
+}
+
+/// Returns what the harness keeps of lanes in the main worktree.
+fn lane_files(scratch: &Scratch) -> Vec<String> {
+    let entries = fs::read_dir(scratch.root.join(".premath/lanes")).unwrap();
+    let mut names = Vec::new();
+    for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
+        let files = fs::read_dir(entry.path()).unwrap().flatten();
+        names.extend(files.map(|file| file.path().display().to_string()));
+    }
+    names
+}

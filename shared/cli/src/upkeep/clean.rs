@@ -31,6 +31,11 @@ pub(crate) struct CleanArgs {
     /// Also remove salvage branches and folders of failed steps
     #[arg(long)]
     salvage: bool,
+    /// Also remove free lanes without changes, and their checkouts for verification
+    ///
+    /// Only lanes that the harness made; the next batch makes them again.
+    #[arg(long)]
+    lanes: bool,
     /// Keep old output while everything fits in this size, for example 20GiB
     #[arg(long, value_name = "SIZE")]
     disk_budget: Option<Size>,
@@ -100,6 +105,7 @@ impl CleanArgs {
         let mut terms = Terms {
             older_than: self.older_than,
             salvage: self.salvage,
+            lanes: self.lanes,
             ..Terms::at(clock::now().wall)
         };
         let mut items = survey.account(&terms);
@@ -125,7 +131,8 @@ impl CleanArgs {
         if !self.dry_run {
             let lanes = survey.hold_lanes()?;
             remove(survey, &mut items, &mut failed, |item| !is_large(item));
-            // What takes its time keeps no lane waiting.
+            // What takes its time keeps no lane waiting, and a lane is removed
+            // under its own lock.
             drop(lanes);
             remove(survey, &mut items, &mut failed, is_large);
         }
@@ -175,12 +182,13 @@ impl CleanArgs {
     }
 }
 
-/// Returns whether an item may be many files that no lane uses.
+/// Returns whether an item may be many files that no lane uses, or is a lane.
 fn is_large(item: &InventoryItem) -> bool {
-    matches!(
-        item.kind,
-        Kind::SalvageFolder | Kind::StepOutput | Kind::Image
-    )
+    matches!(item.thing, Some(Thing::Lane(_)))
+        || matches!(
+            item.kind,
+            Kind::SalvageFolder | Kind::StepOutput | Kind::Image
+        )
 }
 
 /// Removes the items that are asked for; one that stays moves to `failed`.

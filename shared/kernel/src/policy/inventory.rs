@@ -43,6 +43,8 @@ pub struct Terms {
     pub older_than: Duration,
     /// Whether salvage may go.
     pub salvage: bool,
+    /// Whether free lanes that the harness made may go.
+    pub lanes: bool,
     /// How many bytes of step output must go, the oldest first; `None` for
     /// all that is old enough.
     pub excess: Option<u64>,
@@ -55,6 +57,7 @@ impl Terms {
             now,
             older_than: AGE_DEFAULT,
             salvage: false,
+            lanes: false,
             excess: None,
         }
     }
@@ -148,6 +151,9 @@ pub enum Thing {
     },
     /// The registration of a worktree whose folder is gone.
     Registration(String),
+    /// A lane that the harness made, if no other process uses it and it holds
+    /// nothing of its own.
+    Lane(PathBuf),
     /// A git lock file, if it was not touched since.
     Lock(GitLockFile),
     /// A salvage folder.

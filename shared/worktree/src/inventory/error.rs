@@ -23,6 +23,12 @@ pub enum InventoryError {
         /// The name of the changed thing.
         name: String,
     },
+    /// A lane cannot be removed, or holds something.
+    #[error("{reason}")]
+    Lane {
+        /// Why the lane stays.
+        reason: String,
+    },
     /// A file of git's cannot be removed.
     #[error("cannot remove {path}")]
     File {
@@ -51,9 +57,11 @@ impl InventoryError {
     pub const fn class(&self) -> FailureClass {
         match self {
             Self::Store(error) => error.class(),
-            Self::Git { .. } | Self::Changed { .. } | Self::File { .. } | Self::Removal(_) => {
-                FailureClass::WorktreeRepository
-            }
+            Self::Git { .. }
+            | Self::Changed { .. }
+            | Self::Lane { .. }
+            | Self::File { .. }
+            | Self::Removal(_) => FailureClass::WorktreeRepository,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What was judged removable is removed, if it still is as it was then.
 
 use super::{Inventory, InventoryError, lock, salvage};
+use crate::provision::clear_lane;
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
 use premath_kernel::policy::inventory::{GitLockFile, Thing, role};
@@ -22,6 +23,10 @@ impl Inventory {
             Thing::Branch { name, tip } => self.remove_branch(name, tip),
             Thing::Mark { name, tip } => self.remove_mark(name, tip),
             Thing::Registration(name) => self.remove_registration(name),
+            Thing::Lane(worktree) => {
+                let root = self.git.workdir().unwrap_or(self.common_folder());
+                clear_lane(root, worktree).map_err(|reason| InventoryError::Lane { reason })
+            }
             Thing::Lock(file) => self.remove_lock(file),
             Thing::Salvage(folder) => self.remove_salvage(folder),
             Thing::Image { folders, lock } => self.remove_image(folders, lock),

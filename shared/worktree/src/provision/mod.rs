@@ -6,6 +6,7 @@
 //! Surplus lanes that hold work stay. A lane that is broken is discarded, with
 //! what it holds.
 
+mod clear;
 mod lane;
 mod make;
 mod single;
@@ -13,6 +14,7 @@ mod site;
 mod sound;
 mod surplus;
 
+pub(crate) use clear::clear_lane;
 pub use single::{Single, SingleError};
 
 use crate::removal::{Guard, RemovalBounds};

@@ -86,7 +86,11 @@ impl ProvisionSite<'_> {
     }
 
     /// Removes a lane that holds nothing of its own; says why it stays.
-    fn remove_surplus(&self, record: &mut LaneRecord, folder: &LaneFolder) -> Result<(), String> {
+    pub(super) fn remove_surplus(
+        &self,
+        record: &mut LaneRecord,
+        folder: &LaneFolder,
+    ) -> Result<(), String> {
         match self.occupant(&folder.worktree)? {
             Occupant::Folder(id) if id.is(&folder.id) => {}
             Occupant::Nothing => {

@@ -49,6 +49,11 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> InventoryItem {
         return item(Standing::Kept, reason);
     }
     match found.changes {
+        Some(0) if goes(scene, found) => item(
+            Standing::Removable,
+            format!("a free lane, {}", place(found)),
+        )
+        .thing(Thing::Lane(found.path.clone())),
         None | Some(0) => item(Standing::InOrder, format!("a free lane, {}", place(found))),
         Some(count) => {
             let paths = if count == 1 { "path" } else { "paths" };
@@ -64,6 +69,13 @@ fn worktree(scene: &Scene<'_>, found: &Worktree) -> InventoryItem {
             }
         }
     }
+}
+
+/// Returns whether a free lane without changes is one that a clean-up was asked to
+/// remove.
+fn goes(scene: &Scene<'_>, found: &Worktree) -> bool {
+    let is_ours = found.is_provisioned && found.locked.is_none();
+    scene.terms.lanes && is_ours && scene.live().is_none()
 }
 
 fn missing(
