@@ -51,6 +51,11 @@ pub struct Arguments {
     /// Print events as JSON lines on stdout
     #[arg(long)]
     pub json: bool,
+    /// Print only the report at the end
+    ///
+    /// Warnings and errors are printed on stderr as always.
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
 }
 
 /// A command other than the loop.

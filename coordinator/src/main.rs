@@ -12,13 +12,14 @@ use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{FileSettings, Settings};
-use harness_worker::stderr::{failed, say};
+use harness_worker::stderr::{failed, local_zone, say};
 use harness_worker::supervisor;
 use harness_worker::trust;
 use premath_kernel::json::plain::plain;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use worktrees::{Choice, Watch};
@@ -48,7 +49,10 @@ fn batch(arguments: &Arguments) -> u8 {
         Ok((plan, interrupt, inbox))
     });
     match planned {
-        Ok((plan, interrupt, inbox)) => perform(plan, interrupt, inbox, arguments.json),
+        Ok((plan, interrupt, inbox)) => {
+            let mut reporter = reporter(arguments.json, arguments.quiet);
+            perform(plan, interrupt, inbox, &mut *reporter)
+        }
         Err(code) => code,
     }
 }
@@ -152,18 +156,28 @@ fn listened(interrupt: &Interrupt) -> Result<Inbox, u8> {
 }
 
 /// Runs a plan with a reporter.
-fn perform(plan: Plan, interrupt: Interrupt, inbox: Inbox, json: bool) -> u8 {
-    match run(plan, interrupt, inbox, &mut *reporter(json)) {
+fn perform(plan: Plan, interrupt: Interrupt, inbox: Inbox, reporter: &mut dyn Reporter) -> u8 {
+    match run(plan, interrupt, inbox, reporter) {
         Ok(summary) => summary.exit_code,
         Err(error) => failed(&error, error.hint(), error.exit_code()),
     }
 }
 
-fn reporter(json: bool) -> Box<dyn Reporter> {
+fn reporter(json: bool, is_quiet: bool) -> Box<dyn Reporter> {
     if json {
-        Box::new(JsonReporter::new(std::io::stdout()))
-    } else {
-        Box::new(HumanReporter::new(std::io::stderr()))
+        return Box::new(JsonReporter::new(std::io::stdout(), || clock::now().wall));
+    }
+    let now = || clock::now().wall.to_zoned(local_zone());
+    let reporter = HumanReporter::new(std::io::stdout(), std::io::stderr(), now);
+    Box::new(reporter.quiet(is_quiet))
+}
+
+/// Prints a line of the result: with `--json`, whose lines are alone on stdout, on
+/// stderr.
+fn print(text: &str, json: bool) {
+    match json {
+        true => say(text),
+        false => drop(writeln!(std::io::stdout(), "{text}")),
     }
 }
 
@@ -172,10 +186,10 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
         Ok(prepared) => prepared,
         Err(error) => return failed(&error, error.hint(), exit::USAGE),
     };
-    say(&format!(
-        "example created in {}",
-        prepared.repository.display()
-    ));
+    print(
+        &format!("example created in {}", prepared.repository.display()),
+        json,
+    );
     let interrupt = Interrupt::new(prepared.plan.settings.limits.drain_grace);
     let inbox = match listened(&interrupt) {
         Ok(inbox) => inbox,
@@ -183,7 +197,7 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
     };
     let repository = prepared.repository.clone();
     let rule = prepared.plan.settings.landing.clone();
-    let code = perform(prepared.plan, interrupt, inbox, json);
+    let code = perform(prepared.plan, interrupt, inbox, &mut *reporter(json, false));
     if code > exit::FAILED {
         return code;
     }
@@ -191,17 +205,23 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
         Ok(outcome) => {
             let (issues, landed) = (outcome.issues, outcome.landing.landed);
             let target = &outcome.landing.target;
-            say(&format!(
-                "all {issues} issues ended as expected; the {landed} closed ones are landed on \
+            print(
+                &format!(
+                    "all {issues} issues ended as expected; the {landed} closed ones are landed on \
                 {target}"
-            ));
-            say(&format!(
-                "files: {} (.premath/issues.jsonl, .premath/harness_trajectory.jsonl, artifacts/)",
-                repository.display()
-            ));
-            say("review what landed there:");
-            say(&format!("  git log --first-parent {target}"));
-            say(&format!("  git diff main...{target}"));
+                ),
+                json,
+            );
+            print(
+                &format!(
+                    "files: {} (.premath/issues.jsonl, .premath/harness_trajectory.jsonl, artifacts/)",
+                    repository.display()
+                ),
+                json,
+            );
+            print("review what landed there:", json);
+            print(&format!("  git log --first-parent {target}"), json);
+            print(&format!("  git diff main...{target}"), json);
             exit::OK
         }
         Err(differences) => {

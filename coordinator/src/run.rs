@@ -456,6 +456,8 @@ impl Shell<'_> {
             worker_id: &worker_id,
             report: &report,
         });
+        self.landed(&worker_id, &report);
+        self.pushed();
         let changes = self.batch.outside_changes();
         self.memory_changed(&changes);
         if let Some((class, detail)) = &report.lane_lost {
@@ -478,6 +480,29 @@ impl Shell<'_> {
         };
         self.reports.insert(report.issue_id.clone(), (lane, report));
         event
+    }
+
+    /// Reports the work of a closed issue that is on the landing target.
+    fn landed(&mut self, worker_id: &WorkerName, report: &StepReport) {
+        if let Some(commit) = &report.commit
+            && report.ending == StepEnding::Closed
+            && report.world.is_none()
+            && self.batch.landing.merges()
+        {
+            self.reporter.notice(&Notice::Landed {
+                worker_id,
+                issue_id: &report.issue_id,
+                commit,
+                target: &self.batch.settings.landing.target,
+            });
+        }
+    }
+
+    /// Reports the pushes since the last report.
+    fn pushed(&mut self) {
+        for pushed in self.batch.take_pushes() {
+            self.reporter.notice(&Notice::Pushed(&pushed));
+        }
     }
 
     /// Reports changes of issue memory made outside a transaction.

@@ -208,12 +208,13 @@ impl Ended {
         self
     }
 
-    /// Checks that a text was reported on stderr.
+    /// Checks that a text was reported to a person, as a result or a diagnostic.
     #[track_caller]
     pub fn says(self, text: &str) -> Self {
         assert!(
-            self.stderr.contains(text),
-            "`{text}` was not said:\n{}",
+            self.stdout.contains(text) || self.stderr.contains(text),
+            "`{text}` was not said:\n{}\n{}",
+            self.stdout,
             self.stderr
         );
         self

@@ -1,11 +1,13 @@
-//! Lines for a person, on stderr.
+//! Lines for a person.
 
 use super::why::changed_nothing;
 use super::{BatchTerms, Notice, Reporter, Summary, bound, outcome};
+use harness_worker::batch::Pushed;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
 use harness_worker::stderr::{baseline_message, end_message};
 use harness_worker::step::{StepEnding, StepReport};
+use jiff::Zoned;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
@@ -17,29 +19,47 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// Writes lines.
+/// Writes a line for each event, with the time of the clock on the wall, and the
+/// report at the end. What is wrong goes to a stream of its own.
 #[derive(Debug)]
-pub struct HumanReporter<W> {
-    out: W,
+pub struct HumanReporter<O, E> {
+    out: O,
+    err: E,
+    now: fn() -> Zoned,
+    is_quiet: bool,
 }
 
-impl<W: Write> HumanReporter<W> {
-    /// Writes to a stream; what cannot be written is not missed.
-    pub const fn new(out: W) -> Self {
-        Self { out }
+impl<O: Write, E: Write> HumanReporter<O, E> {
+    /// Writes to a stream for events and one for warnings and errors; what cannot
+    /// be written is not missed.
+    pub const fn new(out: O, err: E, now: fn() -> Zoned) -> Self {
+        Self {
+            out,
+            err,
+            now,
+            is_quiet: false,
+        }
     }
 
-    /// Returns what it wrote to.
-    pub(crate) fn into_inner(self) -> W {
-        self.out
+    /// Leaves out the events; the report at the end, warnings and errors remain.
+    #[must_use]
+    pub fn quiet(mut self, is_quiet: bool) -> Self {
+        self.is_quiet = is_quiet;
+        self
     }
 
-    /// Writes one line. Every text goes through here, and none of it acts on the
-    /// terminal.
+    /// Writes one line on an event.
     fn line(&mut self, text: &str) {
-        // In one write: stderr is not buffered.
-        let line = format!("{}\n", plain(text));
-        let _ = self.out.write_all(line.as_bytes());
+        if !self.is_quiet {
+            let at = (self.now)();
+            put(&mut self.out, &on_the_clock(&at, text));
+        }
+    }
+
+    /// Writes one line on what is wrong.
+    fn wrong(&mut self, text: &str) {
+        let at = (self.now)();
+        put(&mut self.err, &on_the_clock(&at, text));
     }
 
     fn batch_started(&mut self, start: &BatchTerms<'_>) {
@@ -71,12 +91,27 @@ impl<W: Write> HumanReporter<W> {
     }
 
     fn target_sync(&mut self, target_sync: &TargetSync) {
-        let warning = if target_sync.is_warning() {
-            "warning: "
-        } else {
-            ""
-        };
-        self.line(&format!("{warning}{target_sync}"));
+        match target_sync.is_warning() {
+            true => self.wrong(&format!("warning: {target_sync}")),
+            false => self.line(&target_sync.to_string()),
+        }
+    }
+
+    fn pushed(&mut self, pushed: &Pushed) {
+        let Pushed {
+            target,
+            remote,
+            outcome,
+        } = pushed;
+        match outcome {
+            Ok(commit) => self.line(&format!(
+                "{target} pushed to {remote} at {}",
+                abbreviated(commit)
+            )),
+            Err(why) => self.wrong(&format!(
+                "warning: {target} was not pushed to {remote}: {why}"
+            )),
+        }
     }
 
     fn lane_given_up(
@@ -87,13 +122,13 @@ impl<W: Write> HumanReporter<W> {
         detail: &str,
         hint: Option<&str>,
     ) {
-        self.line(&format!(
+        self.wrong(&format!(
             "{worker_id} disabled ({}): {class}: {}",
             worktree.display(),
             detail
         ));
         if let Some(hint) = hint {
-            self.line(&format!("  hint: {hint}"));
+            self.wrong(&format!("hint: {hint}"));
         }
     }
 
@@ -105,12 +140,12 @@ impl<W: Write> HumanReporter<W> {
         }
         self.line(&text);
         for warning in &report.warnings {
-            self.line(&format!("  warning: {warning}"));
+            self.wrong(&format!("warning: {worker_id}: {warning}"));
         }
     }
 }
 
-impl<W: Write> Reporter for HumanReporter<W> {
+impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
     fn notice(&mut self, notice: &Notice<'_>) {
         match notice {
             Notice::BatchStarted(start) => self.batch_started(start),
@@ -141,8 +176,18 @@ impl<W: Write> Reporter for HumanReporter<W> {
                     reasons(report)
                 ));
             }
-            Notice::Cycle { path } => self.line(&format!(
-                "dependency cycle among the active issues; its members are blocked: {}",
+            Notice::Landed {
+                worker_id,
+                issue_id,
+                commit,
+                target,
+            } => self.line(&format!(
+                "{worker_id} landed {issue_id} as {} on {target}",
+                abbreviated(commit)
+            )),
+            Notice::Pushed(pushed) => self.pushed(pushed),
+            Notice::Cycle { path } => self.wrong(&format!(
+                "warning: dependency cycle among the active issues; its members are blocked: {}",
                 path.join(" -> ")
             )),
             Notice::Waiting { until } => {
@@ -154,24 +199,52 @@ impl<W: Write> Reporter for HumanReporter<W> {
             }
             Notice::Room(Some(short)) => self.line(&format!("no new attempts start: {short}")),
             Notice::Room(None) => self.line("free disk and memory are sufficient again"),
-            Notice::Warning { detail } => self.line(&format!("warning: {detail}")),
+            Notice::Warning { detail } => self.wrong(&format!("warning: {detail}")),
             Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(interrupted(*level)),
             Notice::Control { record, result } => self.line(&request(record, *result)),
-            Notice::MemoryChanged { change } => self.line(&format!(
+            Notice::MemoryChanged { change } => self.wrong(&format!(
                 "warning: {}: {}",
                 FailureClass::MemoryChangedOutside,
                 change.describe()
             )),
-            Notice::StoreLost { detail } => self.line(&format!("error: {detail}")),
+            Notice::StoreLost { detail } => self.wrong(&format!("error: {detail}")),
         }
     }
 
     fn summary(&mut self, summary: &Summary) {
-        for line in outcome::lines(summary) {
-            self.line(&line);
-        }
+        self.line(&format!(
+            "batch {} ended after {}: exit code {}",
+            summary.batch_id,
+            seconds(summary.elapsed),
+            summary.exit_code
+        ));
+        put(&mut self.out, &text(summary));
     }
+}
+
+/// Returns the report at a batch's end, none of which acts on a terminal.
+pub(super) fn text(summary: &Summary) -> String {
+    let lines = outcome::lines(summary);
+    let lines = lines.iter().map(|line| format!("{}\n", plain(line)));
+    lines.collect()
+}
+
+/// Returns a line with the time that it was written at. Every text of an event
+/// goes through here, and none of it acts on the terminal.
+fn on_the_clock(at: &Zoned, text: &str) -> String {
+    format!("{} {}\n", at.strftime("%H:%M:%S"), plain(text))
+}
+
+/// Writes whole lines at once, so that those of two processes do not mix.
+fn put(stream: &mut impl Write, lines: &str) {
+    let _ = stream.write_all(lines.as_bytes());
+    let _ = stream.flush();
+}
+
+/// Returns the beginning of a commit's id.
+fn abbreviated(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
 }
 
 const fn interrupted(level: Level) -> &'static str {
@@ -252,18 +325,60 @@ pub(super) fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::tz::TimeZone;
+
+    fn noon() -> Zoned {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        jiff::Timestamp::UNIX_EPOCH.to_zoned(zone)
+    }
+
+    /// Returns what is written of notices, to each stream.
+    fn written(is_quiet: bool, notices: &[Notice<'_>]) -> [String; 2] {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut reporter = HumanReporter::new(&mut out, &mut err, noon).quiet(is_quiet);
+        notices.iter().for_each(|notice| reporter.notice(notice));
+        [out, err].map(|bytes| String::from_utf8(bytes).unwrap())
+    }
 
     #[test]
     fn a_workers_name_does_nothing_to_a_terminal() {
-        let mut reporter = HumanReporter::new(Vec::new());
-        reporter.notice(&Notice::BaselineChecked {
+        let notice = Notice::BaselineChecked {
             worker_id: &"w\u{1b}[2J\nforged.1".into(),
             passes: true,
-        });
-        let said = String::from_utf8(reporter.into_inner()).unwrap();
+        };
+        let [said, _] = written(false, &[notice]);
         assert!(
-            said.starts_with("w\\u{1b}[2J\\nforged.1: several issues"),
+            said.starts_with("02:00:00 w\\u{1b}[2J\\nforged.1: several issues"),
             "{said}"
         );
+        assert_eq!(said.lines().count(), 1);
+    }
+
+    #[test]
+    fn an_event_and_what_is_wrong_have_the_local_time_and_a_stream_each() {
+        let pushed = |outcome| Pushed {
+            target: "main".to_owned(),
+            remote: "origin".to_owned(),
+            outcome,
+        };
+        let fine = pushed(Ok("0123456789abcdef".to_owned()));
+        let refused = pushed(Err("fatal: \u{7}no".to_owned()));
+        let notices = [
+            Notice::Landed {
+                worker_id: &"worker.1".into(),
+                issue_id: &"a".into(),
+                commit: "0123456789abcdef",
+                target: "main",
+            },
+            Notice::Pushed(&fine),
+            Notice::Pushed(&refused),
+            Notice::Warning { detail: "w" },
+        ];
+        let out = "02:00:00 worker.1 landed a as 0123456789 on main\n\
+                   02:00:00 main pushed to origin at 0123456789\n";
+        let err = "02:00:00 warning: main was not pushed to origin: fatal: \\u{7}no\n\
+                   02:00:00 warning: w\n";
+        assert_eq!(written(false, &notices), [out, err]);
+        assert_eq!(written(true, &notices), ["", err]);
     }
 }

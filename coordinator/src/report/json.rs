@@ -5,6 +5,7 @@ use harness_worker::batch::SupervisionChange;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
 use harness_worker::step::{StepEnding, StepReport};
+use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::canonical;
 use premath_kernel::json::id::WorkerName;
@@ -15,7 +16,7 @@ use premath_kernel::policy::provider::ProviderChange;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::control::ControlResult;
 use premath_kernel::record::event::{
-    EndRequest, EndedIssue, EndedStep, Ending, ProgressEvent, ProviderUse,
+    EndRequest, EndedIssue, EndedStep, Ending, EventLine, ProgressEvent, ProviderUse,
 };
 use premath_kernel::record::trajectory::ControlRecord;
 use premath_memory::OutsideChange;
@@ -26,16 +27,18 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct JsonReporter<W> {
     out: W,
+    now: fn() -> Timestamp,
 }
 
 impl<W: Write> JsonReporter<W> {
     /// Writes to a stream; what cannot be written is not missed.
-    pub const fn new(out: W) -> Self {
-        Self { out }
+    pub const fn new(out: W, now: fn() -> Timestamp) -> Self {
+        Self { out, now }
     }
 
-    fn event(&mut self, event: &ProgressEvent<'_>) {
-        let _ = writeln!(self.out, "{}", plain_json(&canonical(event)));
+    fn event(&mut self, event: ProgressEvent<'_>) {
+        let line = EventLine::at((self.now)(), event);
+        let _ = writeln!(self.out, "{}", plain_json(&canonical(&line)));
         let _ = self.out.flush();
     }
 }
@@ -43,7 +46,7 @@ impl<W: Write> JsonReporter<W> {
 impl<W: Write> JsonReporter<W> {
     fn target_sync(&mut self, target_sync: &TargetSync) {
         let detail = &target_sync.to_string();
-        self.event(&match target_sync.tip() {
+        self.event(match target_sync.tip() {
             Some(tip) => ProgressEvent::LandingTarget {
                 target: &target_sync.target,
                 tip,
@@ -56,25 +59,25 @@ impl<W: Write> JsonReporter<W> {
     fn changed(&mut self, change: &SupervisionChange) {
         match change {
             SupervisionChange::Provider(ProviderChange::Parked { provider, until }) => {
-                self.event(&ProgressEvent::ProviderParked {
+                self.event(ProgressEvent::ProviderParked {
                     provider,
                     until: Stamp::at(*until),
                 });
             }
             SupervisionChange::Provider(ProviderChange::Resumed { provider }) => {
-                self.event(&ProgressEvent::ProviderResumed { provider });
+                self.event(ProgressEvent::ProviderResumed { provider });
             }
             SupervisionChange::Breaker(BreakerChange::Opened {
                 class,
                 issues,
                 until,
-            }) => self.event(&ProgressEvent::BreakerOpen {
+            }) => self.event(ProgressEvent::BreakerOpen {
                 failure_class: class,
                 issue_ids: issues,
                 until: Stamp::at(*until),
             }),
             SupervisionChange::Breaker(BreakerChange::Closed) => {
-                self.event(&ProgressEvent::BreakerClosed)
+                self.event(ProgressEvent::BreakerClosed)
             }
             // Reported as the end of the batch.
             SupervisionChange::BudgetExceeded(..) => {}
@@ -113,6 +116,23 @@ impl<W: Write> Reporter for JsonReporter<W> {
             Notice::StepEnded { worker_id, report } => ProgressEvent::StepEnded {
                 step: ended(worker_id, report),
             },
+            Notice::Landed {
+                worker_id,
+                issue_id,
+                commit,
+                target,
+            } => ProgressEvent::IssueLanded {
+                worker_id,
+                issue_id,
+                commit,
+                target,
+            },
+            Notice::Pushed(pushed) => ProgressEvent::LandingPushed {
+                target: &pushed.target,
+                remote: &pushed.remote,
+                commit: pushed.outcome.as_deref().ok(),
+                failure: pushed.outcome.as_ref().err().map(String::as_str),
+            },
             Notice::Cycle { path } => ProgressEvent::GraphCycle { cycle_path: path },
             Notice::Waiting { until } => ProgressEvent::BatchWaiting {
                 until: Stamp::at(*until),
@@ -139,7 +159,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             Notice::MemoryChanged { change } => memory_changed(change),
             Notice::StoreLost { detail } => ProgressEvent::StoreLost { detail },
         };
-        self.event(&event);
+        self.event(event);
     }
 
     fn summary(&mut self, summary: &Summary) {
@@ -152,7 +172,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             })
             .collect();
         issues.sort_by_key(|issue| issue.step.outcome.issue_id);
-        self.event(&ProgressEvent::BatchEnded {
+        self.event(ProgressEvent::BatchEnded {
             batch_id: &summary.batch_id,
             acts_under: summary.acts_under.clone(),
             exit_code: summary.exit_code,

@@ -15,7 +15,7 @@ pub use human::HumanReporter;
 pub use json::JsonReporter;
 pub(crate) use observation::observation;
 
-use harness_worker::batch::SupervisionChange;
+use harness_worker::batch::{Pushed, SupervisionChange};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
 use harness_worker::step::StepReport;
@@ -104,6 +104,19 @@ pub enum Notice<'a> {
         /// The report of the step.
         report: &'a StepReport,
     },
+    /// The work of a closed issue is on the landing target.
+    Landed {
+        /// The lane's worker.
+        worker_id: &'a WorkerName,
+        /// The issue.
+        issue_id: &'a IssueId,
+        /// The commit that holds the work.
+        commit: &'a str,
+        /// The branch that it landed on.
+        target: &'a str,
+    },
+    /// The landing target was pushed, or was not.
+    Pushed(&'a Pushed),
     /// A cycle appeared; its members are held.
     Cycle {
         /// The cycle, the first id again at the end.
@@ -218,9 +231,7 @@ impl Summary {
     /// Returns the report as text, to be read later.
     pub(crate) fn text(&self) -> String {
         let ended = format!("batch {}, ended {:.0}\n", self.batch_id, self.ended_at);
-        let mut reporter = HumanReporter::new(ended.into_bytes());
-        reporter.summary(self);
-        String::from_utf8_lossy(&reporter.into_inner()).into_owned()
+        ended + &human::text(self)
     }
 }
 

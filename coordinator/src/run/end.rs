@@ -25,6 +25,7 @@ impl Shell<'_> {
     /// Joins the lanes, compacts, closes the batch and sums up.
     pub(super) fn end(mut self, started: Instant, messages: &Receiver<InboxMessage>) -> Summary {
         self.join(messages);
+        self.pushed();
         let elapsed = started.elapsed();
         self.batch.sweep_shared();
         if let Err(error) = self.batch.recover_rows(RecoverAt::End) {

@@ -122,8 +122,8 @@ fn read(text: &str) -> (Option<&'static str>, usize) {
     (None, 0)
 }
 
-/// `2026-11-22`, with a time of day and a zone where they follow, or
-/// `20261122T213956Z`.
+/// `2026-11-22`, with a time of day and a zone where they follow,
+/// `20261122T213956Z`, or `21:39:56`.
 fn time(text: &str) -> Option<usize> {
     let shape = |shape: &str| {
         let mut given = text.chars();
@@ -134,6 +134,9 @@ fn time(text: &str) -> Option<usize> {
         shape.chars().all(fits).then_some(shape.len())
     };
     if let Some(used) = shape("00000000T000000Z") {
+        return Some(used);
+    }
+    if let Some(used) = shape("00:00:00") {
         return Some(used);
     }
     let day = shape("0000-00-00")?;
@@ -202,6 +205,7 @@ mod tests {
                 "hb1_20261122T213956Z_ce3eca007ca4",
                 "hb1_20270101T000000Z_0123456789ab",
             ),
+            ("09:08:07 worker.1 landed a", "21:39:56 worker.1 landed a"),
             ("kept 8.6 KiB", "kept 12 MiB"),
             (
                 "commands are confined by landlock: x",

@@ -36,6 +36,7 @@ mod mise;
 mod namespace;
 mod night;
 mod observe;
+mod output;
 mod own;
 mod own_checks;
 mod own_files;

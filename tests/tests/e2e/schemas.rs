@@ -569,9 +569,13 @@ fn wrong_policies() -> Vec<Value> {
 }
 
 fn wrong_events() -> Vec<Value> {
-    let event = json!({"event": "store.lost", "detail": "x"});
+    let event = json!({
+        "event": "store.lost", "detail": "x", "schema": 1, "at": "2026-03-05T10:00:00Z",
+    });
     vec![
         without(&event, "detail"),
+        without(&event, "at"),
+        changed(&event, "/schema", json!(2)),
         changed(&event, "/event", json!("store.found")),
     ]
 }

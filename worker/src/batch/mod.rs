@@ -15,6 +15,7 @@ mod live;
 mod opening;
 mod outside;
 mod own_checks;
+mod pushed;
 mod recovery;
 mod revocation;
 mod room;
@@ -30,6 +31,8 @@ pub use error::BatchError;
 pub use opening::Opening;
 pub use outside::foreign_warning;
 pub use premath_kernel::record::trajectory::RecoverAt;
+use pushed::PushNews;
+pub use pushed::Pushed;
 pub use supervision::{SupervisedEnd, SupervisedStep, SupervisionChange};
 pub(crate) use warmth::WarmState;
 pub use warmth::{Leaving, Warmth};
@@ -96,6 +99,8 @@ pub struct Batch {
     landing_queue: SharedQueue,
     /// Whether landed work may not be pushed yet.
     owes_push: AtomicBool,
+    /// The pushes that are yet to be reported.
+    push_news: PushNews,
     kill_switch: KillSwitch,
     filters: filters::SharedFilters,
     cancellations: Cancellations,

@@ -154,6 +154,7 @@ impl Batch {
             resumed: start.resumed.is_some(),
             knowledge: Mutex::new(knowledge),
             owes_push: AtomicBool::new(start.resumed.is_some()),
+            push_news: Mutex::default(),
             kill_switch,
             filters: SharedFilters::default(),
             cancellations: Cancellations::default(),

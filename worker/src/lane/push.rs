@@ -72,6 +72,8 @@ impl Lane {
                 reason: why,
             }
         });
+        let commit = last.commit.as_deref().unwrap_or_default();
+        batch.note_push(remote, commit, last.failure.as_ref());
         has_passed
     }
 

@@ -41,7 +41,7 @@ use premath_kernel::policy::trust::TrustRecord;
 use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::control::{ControlAnswer, ControlRequest};
-use premath_kernel::record::event::{ProgressEvent, WorkerReport};
+use premath_kernel::record::event::{EventLine, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
 use premath_kernel::record::observation::Observation;
 use premath_kernel::record::own_checks::{OwnCheckRecords, OwnChecksWitness};
@@ -179,7 +179,7 @@ pub(super) const KINDS: &[SchemaKind] = &[
     kind(
         "coordinator-event",
         "A line of harness-coordinator --json; the last one is the batch's report",
-        written::<ProgressEvent<'_>>,
+        written::<EventLine<'_>>,
     ),
     kind(
         "worker-report",

@@ -2,6 +2,10 @@
 //! `harness-coordinator --json` prints, and the document of `harness-worker
 //! --json` (`contracts.md` 9).
 
+mod line;
+
+pub use line::EventLine;
+
 use crate::authority::MutationMode;
 use crate::failure::FailureClass;
 use crate::json::id::{BatchId, IssueId, LeaseId, StepId, WorkerName};
@@ -162,7 +166,7 @@ impl From<&MutationMode> for ActsUnder {
     }
 }
 
-/// A line of `harness-coordinator --json`.
+/// What a line of `harness-coordinator --json` reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
 pub enum ProgressEvent<'a> {
@@ -256,6 +260,30 @@ pub enum ProgressEvent<'a> {
         /// The outcome of the step.
         #[serde(flatten)]
         step: EndedStep<'a>,
+    },
+    /// The work of a closed issue is on the landing target.
+    #[serde(rename = "issue.landed")]
+    IssueLanded {
+        /// The lane's worker.
+        worker_id: &'a WorkerName,
+        /// The issue.
+        issue_id: &'a IssueId,
+        /// The commit that holds the work.
+        commit: &'a str,
+        /// The branch, without `refs/heads/`.
+        target: &'a str,
+    },
+    /// The landing target was pushed, or was not.
+    #[serde(rename = "landing.pushed")]
+    LandingPushed {
+        /// The branch, without `refs/heads/`.
+        target: &'a str,
+        /// The remote.
+        remote: &'a str,
+        /// The commit that the remote has now; null where the push failed.
+        commit: Option<&'a str>,
+        /// Why the push failed; null where it did not.
+        failure: Option<&'a str>,
     },
     /// A cycle appeared; its members are held.
     #[serde(rename = "graph.cycle")]
