@@ -1,7 +1,7 @@
 //! The command line of `harness-coordinator`.
 
 use clap::{Parser, Subcommand};
-use harness_worker::settings::LoopFlags;
+use harness_worker::settings::{CrewFlags, LoopFlags};
 use std::path::PathBuf;
 
 /// Run a batch: work on ready issues in several git worktrees
@@ -20,34 +20,17 @@ pub struct Arguments {
     /// The flags that both loops take.
     #[command(flatten)]
     pub flags: LoopFlags,
-    /// Use this worktree as a lane (repeatable)
+    /// Its lanes.
+    #[command(flatten)]
+    pub crew: CrewFlags,
+    /// Print what the batch would do, and change nothing
     ///
-    /// `--worktree-root` is the name of the same flag of `harness-worker`.
-    /// [default: $PREMATH_WORKTREES, comma-separated]
-    #[arg(long, visible_alias = "worktree-root", value_name = "DIR")]
-    pub worktree: Vec<PathBuf>,
-    /// Create N lanes
-    ///
-    /// They are created in the folder `root` of `[worktrees]`. [default:
-    /// ../{repo}-lanes]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), conflicts_with = "worktree")]
-    pub lanes: Option<u16>,
-    /// Limit the dispatches per lane
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub rounds: Option<u64>,
-    /// Run until no issue is ready, waiting or running (default without
-    /// --rounds)
-    #[arg(long, conflicts_with = "rounds")]
-    pub until_done: bool,
-    /// Set the prefix of worker ids [default: worker]
-    #[arg(long, value_name = "PREFIX")]
-    pub worker_prefix: Option<String>,
-    /// Limit the attempts per dispatch [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub max_steps_per_worker: Option<u64>,
-    /// Start a new batch instead of resuming the interrupted one
+    /// The lanes with their first issues, the order of the others, what would never
+    /// run and why, the settings in force, and an estimate from earlier attempts.
+    /// `premath plan` prints the same. With --json it is one document. Exit code 3
+    /// if the batch would be refused.
     #[arg(long)]
-    pub new_batch: bool,
+    pub dry_run: bool,
     /// Print events as JSON lines on stdout
     #[arg(long)]
     pub json: bool,

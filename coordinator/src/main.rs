@@ -10,6 +10,8 @@ use harness_coordinator::report::{HumanReporter, JsonReporter, Reporter};
 use harness_coordinator::run::{Inbox, Plan, Waker, run};
 use harness_worker::exit;
 use harness_worker::interrupt::Interrupt;
+use harness_worker::lanes::LaneChoice;
+use harness_worker::plan;
 use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{FileSettings, Settings};
 use harness_worker::stderr::{failed, local_zone, say};
@@ -18,11 +20,13 @@ use harness_worker::trust;
 use premath_kernel::json::plain::plain;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
+use premath_view::figures::Viewer;
+use premath_view::plan::{document, lines};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use worktrees::{Choice, Watch};
+use worktrees::Watch;
 
 fn main() -> ExitCode {
     if let Some(ended) = supervisor::hidden_mode() {
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     harness_worker::log::begin();
     ExitCode::from(match &arguments.command {
         Some(Command::Example { dir, json }) => show_example(dir.as_deref(), *json),
+        None if arguments.dry_run => dry_run(&arguments),
         None => batch(&arguments),
     })
 }
@@ -57,6 +62,37 @@ fn batch(arguments: &Arguments) -> u8 {
     }
 }
 
+/// The columns of a plan, as `premath plan` has them without a terminal.
+const COLUMNS: usize = 120;
+
+/// Prints what the batch would do.
+fn dry_run(arguments: &Arguments) -> u8 {
+    let plan = match plan::plan(&arguments.flags, &arguments.crew) {
+        Ok(plan) => plan,
+        Err(error) => return failed(&error, error.hint(), error.exit_code()),
+    };
+    let text = match arguments.json {
+        true => document(&plan),
+        false => lines(
+            &plan,
+            &Viewer {
+                now: plan.at.time(),
+                zone: local_zone(),
+                width: COLUMNS,
+            },
+        )
+        .join("\n"),
+    };
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            say(&format!("error: cannot write to stdout: {error}"));
+            exit::FAILED
+        }
+        _ if plan.refusals.is_empty() => exit::OK,
+        _ => exit::REFUSED,
+    }
+}
+
 /// Reads the settings and accepts the governing files, or says why the batch is
 /// refused.
 fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, u8> {
@@ -66,14 +102,6 @@ fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, 
     let accepted = trust::settle(flags).map_err(refused)?;
     accepted.iter().for_each(|line| say(&plain(line)));
     Ok(settings)
-}
-
-/// Returns which lanes are asked for.
-fn choice(arguments: &Arguments) -> Choice<'_> {
-    Choice {
-        named: &arguments.worktree,
-        lanes: arguments.lanes.map(usize::from),
-    }
 }
 
 /// Plans the batch: its lanes, and how long they continue.
@@ -86,30 +114,29 @@ fn plan_of(
     let config = arguments.flags.config.as_deref();
     let file = FileSettings::load(config, &settings.roots.repository)
         .map_err(|error| failed(&error, None, exit::USAGE))?;
+    let (crew, repository) = (&arguments.crew, &settings.roots.repository);
+    let choice = LaneChoice::of(crew, &file, repository);
     let watch = Watch {
         interrupt,
         deadline: settings.bounds.deadline,
         started_ms,
     };
-    let worktrees = worktrees::of(&choice(arguments), &file, &settings, &watch)?;
+    let worktrees = worktrees::of(choice, &settings, &watch)?;
     let file = file.coordinator;
     settings
         .refuse_shared_projections(worktrees.all.len())
         .map_err(|error| failed(&error, error.hint(), error.exit_code()))?;
-    let rounds = arguments.rounds.or(file.rounds);
-    let steps = arguments.max_steps_per_worker.or(file.max_steps_per_worker);
-    let prefix = arguments.worker_prefix.clone().or(file.worker_prefix);
     Ok(Plan {
         worktrees: worktrees.all,
         lanes: worktrees.lanes,
         spare: worktrees.site,
-        worker_prefix: prefix.unwrap_or_else(|| DEFAULT_PREFIX.to_owned()),
+        worker_prefix: crew.prefix(file.worker_prefix.as_deref()).to_owned(),
         allowance: Allowance {
-            rounds: rounds.filter(|_| !arguments.until_done),
-            steps_per_dispatch: steps.unwrap_or(1),
+            rounds: crew.rounds(file.rounds),
+            steps_per_dispatch: crew.steps_per_dispatch(file.max_steps_per_worker),
             stop_on_failure: settings.stop_on_failure,
         },
-        new_batch: arguments.new_batch,
+        new_batch: crew.new_batch,
         left_out: worktrees.left_out,
         started_ms,
         settings,
@@ -131,10 +158,10 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
     let Ok(file) = FileSettings::load(config, &roots.repository) else {
         return Vec::new();
     };
-    let found = worktrees::there(&choice(arguments), &file, &roots.repository);
-    let prefix = arguments.worker_prefix.clone();
-    let prefix = prefix.or(file.coordinator.worker_prefix);
-    let prefix = prefix.as_deref().unwrap_or(DEFAULT_PREFIX);
+    let choice = LaneChoice::of(&arguments.crew, &file, &roots.repository);
+    let found = choice.there(&roots.repository);
+    let of_file = file.coordinator.worker_prefix.as_deref();
+    let prefix = arguments.crew.prefix(of_file);
     found
         .into_iter()
         .zip(1..)
@@ -144,9 +171,6 @@ fn refused_lanes(arguments: &Arguments) -> Vec<RefusedLane> {
         })
         .collect()
 }
-
-/// The prefix of worker ids where none is given.
-const DEFAULT_PREFIX: &str = "worker";
 
 /// Has signals reach a batch that is yet to run.
 fn listened(interrupt: &Interrupt) -> Result<Inbox, u8> {

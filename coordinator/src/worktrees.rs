@@ -4,25 +4,17 @@
 use harness_coordinator::spare::{self, SpareSite};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
-use harness_worker::settings::{FileSettings, Settings};
+use harness_worker::lanes::{LaneChoice, NO_LANES_HINT, checked};
+use harness_worker::settings::Settings;
 use harness_worker::stderr::{failed, say};
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::deadline::Deadline;
 use premath_kernel::policy::landing::LandingMode;
 use premath_memory::clock;
-use premath_worktree::provision::{
-    LaneOutcome, Provision, ProvisionError, ProvisionResult, lane_name,
-};
-use premath_worktree::tree::is_worktree_of;
-use std::path::{Path, PathBuf};
+use premath_worktree::provision::{LaneOutcome, Provision, ProvisionError, ProvisionResult};
+use std::path::PathBuf;
 use std::time::Duration;
-
-/// What the command line reports about worktrees.
-pub(crate) struct Choice<'a> {
-    pub(crate) named: &'a [PathBuf],
-    pub(crate) lanes: Option<usize>,
-}
 
 /// What ends a batch while its lanes are made.
 pub(crate) struct Watch<'a> {
@@ -72,70 +64,37 @@ pub(crate) struct BatchWorktrees {
 
 /// The worktrees that are named, or those that are made.
 pub(crate) fn of(
-    choice: &Choice<'_>,
-    file: &FileSettings,
+    choice: LaneChoice,
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<BatchWorktrees, u8> {
-    let repository = &settings.roots.repository;
-    let named = match choice.lanes {
-        Some(_) => Vec::new(),
-        None => named(choice, &file.coordinator.worktrees, repository),
+    let named = match choice {
+        LaneChoice::Made { count, root } => return made(count, root, settings, watch),
+        LaneChoice::Named(named) => named,
     };
-    let count = choice.lanes.or(file.worktrees.count);
-    match count {
-        Some(count) if named.is_empty() => made(count, file, settings, watch),
-        _ => match checked(named, repository) {
-            Ok(worktrees) => Ok(BatchWorktrees {
-                lanes: worktrees.len(),
-                all: worktrees,
-                left_out: 0,
-                site: None,
-            }),
-            Err(detail) => {
-                say(&format!("error: {}", plain(&detail)));
-                say(
-                    "hint: create lanes with --lanes 2 or count under [worktrees] in harness.toml, \
-                    or name your own with --worktree, PREMATH_WORKTREES or worktrees under \
-                    [coordinator]",
-                );
-                Err(exit::USAGE)
-            }
-        },
+    match checked(named, &settings.roots.repository) {
+        Ok(worktrees) => Ok(BatchWorktrees {
+            lanes: worktrees.len(),
+            all: worktrees,
+            left_out: 0,
+            site: None,
+        }),
+        Err(detail) => {
+            say(&format!("error: {}", plain(&detail)));
+            say(&format!("hint: {NO_LANES_HINT}"));
+            Err(exit::USAGE)
+        }
     }
-}
-
-/// The worktrees of a batch as far as they are there; nothing is made.
-pub(crate) fn there(choice: &Choice<'_>, file: &FileSettings, repository: &Path) -> Vec<PathBuf> {
-    let named = match choice.lanes {
-        Some(_) => Vec::new(),
-        None => named(choice, &file.coordinator.worktrees, repository),
-    };
-    match choice.lanes.or(file.worktrees.count) {
-        Some(count) if named.is_empty() => (1..=count)
-            .map(|number| root(file, repository).join(lane_name(number)))
-            .filter_map(|lane| std::fs::canonicalize(lane).ok())
-            .collect(),
-        _ => checked(named, repository).unwrap_or_default(),
-    }
-}
-
-/// The folder of the lanes that are made.
-fn root(file: &FileSettings, repository: &Path) -> PathBuf {
-    let name = repository.file_name().unwrap_or_default();
-    let root = file.worktrees.root.as_deref().unwrap_or("../{repo}-lanes");
-    repository.join(root.replace("{repo}", &name.to_string_lossy()))
 }
 
 /// Makes sure of so many lanes, and says what was not as it should be.
 fn made(
     count: usize,
-    file: &FileSettings,
+    root: PathBuf,
     settings: &Settings,
     watch: &Watch<'_>,
 ) -> Result<BatchWorktrees, u8> {
     let repository = &settings.roots.repository;
-    let root = root(file, repository);
     let provision = Provision {
         repository: repository.clone(),
         spare: spare::kept(repository, &root, settings.verify_slots, count),
@@ -174,49 +133,4 @@ fn made(
         lanes,
         left_out: count - lanes,
     })
-}
-
-/// The worktrees that were named: by flags, environment, or `harness.toml`.
-fn named(choice: &Choice<'_>, configured: &[PathBuf], repository: &Path) -> Vec<PathBuf> {
-    let variable = std::env::var("PREMATH_WORKTREES").unwrap_or_default();
-    if !choice.named.is_empty() {
-        choice.named.to_vec()
-    } else if !variable.trim().is_empty() {
-        variable
-            .split(',')
-            .map(str::trim)
-            .filter(|path| !path.is_empty())
-            .map(PathBuf::from)
-            .collect()
-    } else {
-        configured
-            .iter()
-            .map(|path| repository.join(path))
-            .collect()
-    }
-}
-
-/// Worktrees made absolute and sorted: each once, each of this repository.
-fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, String> {
-    if named.is_empty() {
-        return Err("no worktree to work in".to_owned());
-    }
-    let mut all = Vec::new();
-    for path in named {
-        let full = std::fs::canonicalize(&path)
-            .map_err(|error| format!("worktree {}: {error}", path.display()))?;
-        if !is_worktree_of(repository, &full) {
-            return Err(format!(
-                "worktree {} is not one of the repository {}",
-                path.display(),
-                repository.display()
-            ));
-        }
-        all.push(full);
-    }
-    all.sort();
-    if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("worktree {} is named twice", twice[0].display()));
-    }
-    Ok(all)
 }

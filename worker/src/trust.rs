@@ -21,10 +21,52 @@ use std::collections::BTreeSet;
 /// [`SettingsError::Untrusted`] where they are not accepted;
 /// [`SettingsError::Store`] where the record cannot be read or written.
 pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
-    let roots = roots_of(flags)?;
-    // Where no repository or no issue memory is, nothing begins.
-    if !roots.issues.exists() {
+    let Some(found) = judged(flags)? else {
         return Ok(Vec::new());
+    };
+    let Judged {
+        roots,
+        record,
+        now,
+        verdict,
+    } = found;
+    match verdict {
+        TrustVerdict::Unchanged => {
+            follow(&roots, record, &now)?;
+            Ok(Vec::new())
+        }
+        TrustVerdict::Accept(acceptance, changes) => {
+            let digest = now.files.digest();
+            let said = describe(acceptance, &changes, now.files.0.len(), &digest);
+            write(&roots, &accepted(now, acceptance))?;
+            Ok(said.into_iter().collect())
+        }
+    }
+}
+
+/// Finds out whether a batch may begin with the governing files; records nothing.
+///
+/// # Errors
+///
+/// As [`settle`].
+pub fn look(flags: &LoopFlags) -> Result<(), SettingsError> {
+    judged(flags).map(drop)
+}
+
+/// The governing files, and the verdict about them.
+struct Judged {
+    roots: MemoryRoots,
+    record: Option<TrustRecord>,
+    now: GoverningSurvey,
+    verdict: TrustVerdict,
+}
+
+/// Judges the governing files; `None` where no repository or no issue memory is:
+/// nothing begins there.
+fn judged(flags: &LoopFlags) -> Result<Option<Judged>, SettingsError> {
+    let roots = roots_of(flags)?;
+    if !roots.issues.exists() {
+        return Ok(None);
     }
     let record = match trust::read(&roots) {
         Ok(record) => record,
@@ -37,25 +79,19 @@ pub fn settle(flags: &LoopFlags) -> Result<Vec<String>, SettingsError> {
     )
     .map_err(UnacceptedFilesError::from)?;
     let landed = changed_by_steps(&roots, record.as_ref(), &now, flags)?;
-    let wanted = flags.trust.as_deref();
     let verdict = judge(
         record.as_ref(),
         &now.files,
         |change| landed.contains(&change.path),
-        wanted,
+        flags.trust.as_deref(),
     );
-    match verdict.map_err(UnacceptedFilesError::from)? {
-        TrustVerdict::Unchanged => {
-            follow(&roots, record, &now)?;
-            Ok(Vec::new())
-        }
-        TrustVerdict::Accept(acceptance, changes) => {
-            let digest = now.files.digest();
-            let said = describe(acceptance, &changes, now.files.0.len(), &digest);
-            write(&roots, &accepted(now, acceptance))?;
-            Ok(said.into_iter().collect())
-        }
-    }
+    let verdict = verdict.map_err(UnacceptedFilesError::from)?;
+    Ok(Some(Judged {
+        roots,
+        record,
+        now,
+        verdict,
+    }))
 }
 
 fn changed_by_steps(

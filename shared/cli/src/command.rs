@@ -18,6 +18,7 @@ use crate::join_check::JoinCheckArgs;
 use crate::kpi::KpiArgs;
 use crate::mcp::McpServeArgs;
 use crate::observe::ObserveArgs;
+use crate::plan::PlanArgs;
 use crate::policy::PolicyArgs;
 use crate::report::ReportArgs;
 use crate::retry::RetryArgs;
@@ -71,6 +72,11 @@ pub(crate) enum Command {
     HarnessSession(SessionArgs),
     /// Read, write and check a worktree's feature ledger
     HarnessFeature(FeatureArgs),
+    /// Print what a batch would do now, and change nothing
+    ///
+    /// The lanes with their first issues, the order of the others, what would never run and why,
+    /// the settings in force, and an estimate from earlier attempts.
+    Plan(PlanArgs),
     /// Pause, resume, drain or stop the running batch; change its lanes
     ///
     /// The batch takes these requests from other terminals by a socket in the shared git folder.
@@ -147,6 +153,7 @@ impl Command {
             Self::Instruction(args) => args.run(),
             Self::HarnessSession(args) => args.run(),
             Self::HarnessFeature(args) => args.run(),
+            Self::Plan(args) => args.run(),
             Self::Batch(args) => args.run(),
             Self::Cancel(args) => args.run(),
             Self::Status(args) => args.run(),

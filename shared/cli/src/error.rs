@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::policy_kind::PolicyKind;
+use harness_worker::plan::PlanError;
 use harness_worker::sandbox::TrialError;
 use harness_worker::settings::SettingsError;
 use premath_kernel::authority::ModeError;
@@ -60,6 +61,9 @@ pub(crate) enum CliError {
     /// The settings of a batch are wrong.
     #[error(transparent)]
     Settings(Box<SettingsError>),
+    /// A batch cannot be planned.
+    #[error(transparent)]
+    Plan(Box<PlanError>),
     /// A command cannot be tried in the sandbox.
     #[error(transparent)]
     Trial(#[from] TrialError),
@@ -309,6 +313,7 @@ impl CliError {
             Self::Trust(error) => Some(error.class()),
             Self::Governing(error) => Some(error.class()),
             Self::Settings(error) => error.refusal_classes().first().copied(),
+            Self::Plan(error) => error.class(),
             Self::Trial(_) => Some(FailureClass::SandboxUnavailable),
             Self::NoOutbox => Some(FailureClass::OutboxInvalid),
             Self::Kept { error, .. } => error.class(),
@@ -360,6 +365,7 @@ impl CliError {
         match self {
             Self::Settings(error) => error.exit_code().min(exit::USAGE),
             Self::Kept { error, .. } => error.exit_code(),
+            Self::Plan(error) => error.exit_code().min(exit::USAGE),
             Self::Trial(_) => exit::REFUSED,
             Self::InsideStep
             | Self::ControlInsideStep
@@ -415,6 +421,7 @@ impl CliError {
         match self {
             Self::Settings(error) => error.hint(),
             Self::Kept { error, .. } => error.hint(),
+            Self::Plan(error) => error.hint(),
             Self::InsideStep => Some(
                 "use `premath issue discover` to queue a follow-up; it is filed when the step's \
                  turn passes the gate"
@@ -549,6 +556,12 @@ fn io_code(operation: &str) -> u8 {
 impl From<SettingsError> for CliError {
     fn from(error: SettingsError) -> Self {
         Self::Settings(Box::new(error))
+    }
+}
+
+impl From<PlanError> for CliError {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(Box::new(error))
     }
 }
 

@@ -27,6 +27,7 @@ mod mcp;
 mod observe;
 mod operator;
 mod paths;
+mod plan;
 mod policy;
 mod policy_kind;
 mod report;

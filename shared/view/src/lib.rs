@@ -6,4 +6,5 @@
 
 pub mod columns;
 pub mod figures;
+pub mod plan;
 pub mod status;

@@ -40,6 +40,7 @@ mod output;
 mod own;
 mod own_checks;
 mod own_files;
+mod plan;
 mod queue;
 mod queue_campaign;
 mod race;

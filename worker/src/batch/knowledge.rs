@@ -9,7 +9,7 @@ use premath_kernel::json::id::{BatchId, IssueId};
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::record::trajectory::{Account, BatchHistory, FailureStreaks, StepRow, action};
-use premath_memory::{IssueRow, MemoryView, StoreError};
+use premath_memory::{IssueMemory, IssueRow, MemoryView, StoreError};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -114,6 +114,21 @@ impl Knowledge {
     }
 }
 
+/// Reads what was filed since a batch began.
+pub(super) fn filed_since(
+    memory: &IssueMemory,
+    began: jiff::Timestamp,
+) -> Result<Discoveries, StoreError> {
+    memory.view(|view| {
+        let since = |row: &IssueRow| {
+            premath_kernel::json::time::parse(&row.text_of("created_at"))
+                .is_some_and(|at| at >= began)
+        };
+        let found = |row: &IssueRow| Discovery::of(&row.issue).filter(|_| since(row));
+        Discoveries::of(view.rows().filter_map(found))
+    })
+}
+
 impl Batch {
     /// Records an issue that a step filed.
     pub(crate) fn note_filed(&self, filed: &Issue, parent: &IssueId) {
@@ -130,14 +145,7 @@ impl Batch {
 
     /// Takes up what a batch that was cut had filed since it began.
     pub(super) fn take_up_filed(&self, began: jiff::Timestamp) -> Result<(), StoreError> {
-        let discoveries = self.memory.view(|view| {
-            let since = |row: &IssueRow| {
-                premath_kernel::json::time::parse(&row.text_of("created_at"))
-                    .is_some_and(|at| at >= began)
-            };
-            let found = |row: &IssueRow| Discovery::of(&row.issue).filter(|_| since(row));
-            Discoveries::of(view.rows().filter_map(found))
-        })?;
+        let discoveries = filed_since(&self.memory, began)?;
         self.knowledge().discoveries = discoveries;
         Ok(())
     }

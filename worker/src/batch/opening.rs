@@ -47,7 +47,11 @@ pub enum Opening {
 
 impl Opening {
     /// Returns the interrupted batch that is resumed.
-    fn resumed<'k>(self, knowledge: &'k Knowledge, digest: &str) -> Option<&'k OpenBatch> {
+    pub(super) fn resumed<'k>(
+        self,
+        knowledge: &'k Knowledge,
+        digest: &str,
+    ) -> Option<&'k OpenBatch> {
         match self {
             Self::Coordinator { afresh: false } => knowledge.history.resumable(digest, &is_alive),
             Self::Coordinator { afresh: true } | Self::Worker => None,
@@ -199,7 +203,7 @@ impl Batch {
     }
 }
 
-fn open_options() -> OpenOptions {
+pub(super) fn open_options() -> OpenOptions {
     OpenOptions {
         insist_on_network_filesystem: std::env::var_os("PREMATH_ALLOW_NETWORK_FS")
             .is_some_and(|value| value == "1"),

@@ -4,6 +4,7 @@
 mod agent;
 mod authority;
 mod bounds;
+mod crew;
 mod document;
 mod error;
 mod file;
@@ -33,6 +34,7 @@ pub use agent::{Adapter, Work, Workforce};
 pub(crate) use authority::AuthoritySources;
 pub use authority::Revocation;
 pub use bounds::BatchBounds;
+pub use crew::CrewFlags;
 pub use error::{SettingsError, UnacceptedFilesError};
 pub use file::{ConfigError, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;

@@ -45,6 +45,7 @@ use premath_kernel::record::event::{EventLine, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
 use premath_kernel::record::observation::Observation;
 use premath_kernel::record::own_checks::{OwnCheckRecords, OwnChecksWitness};
+use premath_kernel::record::plan::BatchPlan;
 use premath_kernel::record::sandbox_profile::SandboxProfile;
 use premath_kernel::record::session::Session;
 use premath_kernel::record::trajectory::{Projection, StepRow, Throughput};
@@ -448,6 +449,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
     kind("answer-status", "premath status --json", || {
         answer::<StatusView>(&["status"], "issuesPath")
     }),
+    kind(
+        "answer-plan",
+        "premath plan --json, harness-coordinator --dry-run --json",
+        || answer::<BatchPlan>(&["plan"], "issuesPath"),
+    ),
     kind("answer-why", "premath why --json", || {
         answer::<WhyAnswer>(&["why"], "issuesPath")
     }),

@@ -10,6 +10,7 @@ pub mod feature;
 pub mod live;
 pub mod observation;
 pub mod own_checks;
+pub mod plan;
 pub mod recorded_turn;
 pub mod sandbox_profile;
 pub mod session;

@@ -51,6 +51,10 @@ pub enum ReasonKind {
     LeftOut,
     /// It is assigned to a person whose issues are not taken.
     Assigned,
+    /// It waits for itself.
+    Cycle,
+    /// The dispatches of the batch are used up before its turn.
+    OutOfRounds,
     /// Its next attempt begins later.
     Retry,
     /// No batch runs.

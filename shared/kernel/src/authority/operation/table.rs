@@ -123,6 +123,7 @@ operations! {
         "op/premath.escalate"        "escalate"        - - writes IssueUpdate;
         "op/premath.agents_check"    "agents check"    - - reads;
         "op/premath.kpi"             "kpi"             - - reads;
+        "op/premath.plan"            "plan"            - - reads;
         "op/premath.status"          "status"          - - reads;
         "op/premath.why"             "why"             - - reads;
         "op/premath.report"          "report"          - - reads;

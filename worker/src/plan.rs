@@ -1,0 +1,85 @@
+//! Plans a batch by the flags that would begin it; it changes nothing.
+
+use crate::batch::{BatchError, PlannedCrew, planned};
+use crate::lanes::{LaneChoice, NO_LANES_HINT};
+use crate::settings::{ConfigError, CrewFlags, FileSettings, LoopFlags, Settings, SettingsError};
+use crate::{cause, exit, trust};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::record::plan::{BatchPlan, PlannedRefusal};
+use premath_memory::clock;
+
+/// A batch that cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The settings do not fit together, or authorise no batch.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The configuration file cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no lane.
+    #[error("{0}")]
+    Lanes(String),
+    /// Issue memory or trajectory cannot be read.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+}
+
+impl PlanError {
+    /// Returns the exit code of the batch that would be refused so.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Settings(error) => error.exit_code(),
+            Self::Config(_) | Self::Lanes(_) => exit::USAGE,
+            Self::Batch(error) => error.exit_code(),
+        }
+    }
+
+    /// Returns the failure class, where it has one.
+    pub fn class(&self) -> Option<FailureClass> {
+        match self {
+            Self::Settings(error) => error.refusal_classes().first().copied(),
+            Self::Config(_) | Self::Lanes(_) | Self::Batch(_) => None,
+        }
+    }
+
+    /// Returns what a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Settings(error) => error.hint(),
+            Self::Config(_) => None,
+            Self::Lanes(_) => Some(NO_LANES_HINT.to_owned()),
+            Self::Batch(error) => error.hint(),
+        }
+    }
+}
+
+/// Plans the batch that these flags would begin.
+///
+/// # Errors
+///
+/// [`PlanError`].
+pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError> {
+    let settings = Settings::resolve(flags, clock::now().wall)?;
+    let refusals = match trust::look(flags) {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![PlannedRefusal {
+            failure_class: error.refusal_classes().first().copied(),
+            text: cause::chain(&error),
+        }],
+    };
+    let file = FileSettings::load(flags.config.as_deref(), &settings.roots.repository)?;
+    let repository = &settings.roots.repository;
+    let places = LaneChoice::of(crew, &file, repository).places(repository);
+    let lanes = places.map_err(PlanError::Lanes)?;
+    settings.refuse_shared_projections(lanes.len())?;
+    let file = &file.coordinator;
+    let crew = PlannedCrew {
+        lanes,
+        prefix: crew.prefix(file.worker_prefix.as_deref()).to_owned(),
+        rounds: crew.rounds(file.rounds),
+        steps_per_dispatch: crew.steps_per_dispatch(file.max_steps_per_worker),
+        afresh: crew.new_batch,
+    };
+    Ok(planned(settings, &crew, refusals)?)
+}
