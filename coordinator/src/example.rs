@@ -8,6 +8,7 @@ use harness_worker::settings::{LoopFlags, Settings, SettingsError};
 use include_dir::{Dir, include_dir};
 use premath_kernel::issue::Status;
 use premath_kernel::policy::landing::{LandingRecord, LandingRule};
+use premath_kernel::policy::until::Until;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::record::trajectory::action;
 use premath_memory::roots::MemoryRoots;
@@ -120,7 +121,9 @@ pub fn set_up(dir: Option<&Path>) -> Result<PreparedExample, ExampleError> {
                 rounds: None,
                 steps_per_dispatch: 1,
                 stop_on_failure: false,
+                until: Until::Done,
             },
+            window: None,
             new_batch: false,
             left_out: 0,
             started_ms: clock::now().boot_ms,

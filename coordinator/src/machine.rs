@@ -11,6 +11,7 @@ pub(crate) use control::{ControlEvent, Verdict};
 use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::exit;
+use premath_kernel::policy::until::Until;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -64,8 +65,13 @@ pub(crate) enum MachineEvent<C> {
         /// What it was working on.
         claim: Option<C>,
     },
-    /// The time came that an effect asked for.
+    /// The time came that an effect asked for, or the issue store changed.
     Woke,
+    /// The window in which attempts begin opened, or closed.
+    Window {
+        /// Whether it is open.
+        is_open: bool,
+    },
     /// A person, or a bound of the batch, asked for an end: no new work from
     /// here on.
     Interrupted,
@@ -125,6 +131,8 @@ pub(crate) enum Effect<C> {
     WakeAt(Timestamp),
     /// The pass that was asked for is not to be made.
     Unpass,
+    /// Wait for news of the issue store: nothing runs, and nothing is ready.
+    AwaitIssues,
     /// End the attempt of a lane now.
     Cancel(LaneIndex),
     /// Make a worktree for a lane that an operator adds.
@@ -148,6 +156,8 @@ pub struct Allowance {
     pub steps_per_dispatch: u64,
     /// Whether the first failure ends the batch.
     pub stop_on_failure: bool,
+    /// When the batch ends where nothing is left to do.
+    pub until: Until,
 }
 
 /// The lanes of a batch, and the worktrees that they use.
@@ -225,6 +235,8 @@ pub(crate) struct Machine {
     wanted: usize,
     /// Whether an operator paused the batch: no pass is made.
     is_paused: bool,
+    /// Whether the window in which attempts begin is closed: no pass is made.
+    is_shut: bool,
     /// Whether all lanes were booted once.
     begun: bool,
     allowance: Allowance,
@@ -249,6 +261,7 @@ impl Machine {
             making: None,
             wanted: 0,
             is_paused: false,
+            is_shut: false,
             begun: false,
             allowance,
             passing: false,
@@ -367,6 +380,13 @@ impl Machine {
                 self.waiting_until = None;
                 self.stale = true;
             }
+            MachineEvent::Window { is_open } => {
+                self.is_shut = !is_open;
+                match is_open {
+                    true => self.stale = true,
+                    false => self.unpass(effects),
+                }
+            }
             MachineEvent::Interrupted => self.draining = true,
             MachineEvent::Control(asked) => self.control(asked, effects),
             MachineEvent::StoreLost => {
@@ -412,6 +432,7 @@ impl Machine {
             && self.free() > 0
             && !self.draining
             && !self.is_paused
+            && !self.is_shut
             && self.making.is_none()
             && !self.lanes.iter().any(is_free)
             && self.lanes.iter().any(has_waited)
@@ -455,7 +476,19 @@ impl Machine {
         }
         // A claim for a lane that went away in the meantime.
         effects.extend(claims.into_values().map(Effect::Release));
-        self.waiting_until = pass.look_at.map(|at| at.max(now));
+        // A batch that ends once nothing is ready waits for no retry.
+        let waits = self.allowance.until != Until::Idle || !pass.held.is_empty();
+        let look_at = pass.look_at.filter(|_| waits);
+        self.waiting_until = look_at.map(|at| at.max(now));
+    }
+
+    /// Takes a pass back that was asked for.
+    fn unpass<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+        if self.passing {
+            self.passing = false;
+            self.stale = true;
+            effects.push(Effect::Unpass);
+        }
     }
 
     /// Decides what follows from the current state.
@@ -475,8 +508,8 @@ impl Machine {
         }
         let busy = self.is_busy();
         let idle = !self.idle().is_empty();
-        if self.is_paused && !self.draining {
-            // What waits for a pass waits for the operator.
+        if (self.is_paused || self.is_shut) && !self.draining {
+            // What waits for a pass waits for the operator, or for the window.
         } else if !self.passing && idle && self.stale {
             self.passing = true;
             self.stale = false;
@@ -486,6 +519,9 @@ impl Machine {
                 Some(at) => effects.push(Effect::WakeAt(at)),
                 // A busy lane's end may make something ready.
                 None if busy => {}
+                None if self.allowance.until == Until::Forever && !self.draining => {
+                    effects.push(Effect::AwaitIssues);
+                }
                 None => self.retire_idle(effects),
             }
         }

@@ -107,13 +107,18 @@ fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, 
 /// Plans the batch: its lanes, and how long they continue.
 fn plan_of(
     arguments: &Arguments,
-    settings: Settings,
+    mut settings: Settings,
     interrupt: &Interrupt,
     started_ms: u64,
 ) -> Result<Plan, u8> {
     let config = arguments.flags.config.as_deref();
     let file = FileSettings::load(config, &settings.roots.repository)
         .map_err(|error| failed(&error, None, exit::USAGE))?;
+    let ends_at = arguments
+        .crew
+        .window_end(&file.coordinator, clock::now().wall);
+    settings.bounds.deadline.window_end =
+        ends_at.map_err(|error| failed(&error, error.hint(), error.exit_code()))?;
     let (crew, repository) = (&arguments.crew, &settings.roots.repository);
     let choice = LaneChoice::of(crew, &file, repository);
     let watch = Watch {
@@ -135,7 +140,9 @@ fn plan_of(
             rounds: crew.rounds(file.rounds),
             steps_per_dispatch: crew.steps_per_dispatch(file.max_steps_per_worker),
             stop_on_failure: settings.stop_on_failure,
+            until: crew.until(&file),
         },
+        window: crew.window(&file),
         new_batch: crew.new_batch,
         left_out: worktrees.left_out,
         started_ms,

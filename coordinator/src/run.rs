@@ -4,6 +4,7 @@ mod bound;
 mod control;
 mod end;
 mod spare;
+mod window;
 
 use crate::control::ControlMessage;
 use crate::lane::{LaneHandle, LaneMessage};
@@ -25,6 +26,8 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::json::plain::shell_word;
 use premath_kernel::policy::slots::SlotRule;
+use premath_kernel::policy::until::Until;
+use premath_kernel::policy::window::DayWindow;
 use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
@@ -33,6 +36,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use window::Window;
 
 /// How often issue memory is looked at for an idle lane where nothing of ours
 /// happens.
@@ -55,6 +59,8 @@ pub struct Plan {
     pub allowance: Allowance,
     /// Begin afresh although a batch was cut.
     pub new_batch: bool,
+    /// The hours in which attempts begin.
+    pub window: Option<DayWindow>,
     /// Requested lanes that could not be created.
     pub left_out: usize,
     /// Since when it counts how long it continues, on CLOCK_BOOTTIME.
@@ -98,6 +104,8 @@ enum InboxMessage {
     Interrupted,
     /// What came over the control socket.
     Control(ControlMessage),
+    /// The issue store's file changed.
+    StoreChanged,
     /// The threads of all lanes have ended.
     Joined,
 }
@@ -182,6 +190,12 @@ pub fn run(
         shortage_said: false,
         memory_changes: 0,
         control: Control::default(),
+        window: Window::of(plan.window),
+        idle_said: false,
+    };
+    let _watch = match plan.allowance.until {
+        Until::Forever => shell.watch_store(),
+        Until::Done | Until::Idle => None,
     };
     shell.open_control();
     shell.begin();
@@ -309,6 +323,9 @@ struct Shell<'a> {
     shortage_said: bool,
     memory_changes: usize,
     control: Control,
+    window: Window,
+    /// Whether it was reported that the batch waits for issues.
+    idle_said: bool,
 }
 
 impl Shell<'_> {
@@ -333,7 +350,7 @@ impl Shell<'_> {
     fn until_done(&mut self, messages: &Receiver<InboxMessage>) {
         let mut finished = false;
         while !finished {
-            if let Some(event) = self.bound_reached() {
+            if let Some(event) = self.bound_reached().or_else(|| self.window_changed()) {
                 finished |= self.feed(event);
                 continue;
             }
@@ -393,6 +410,7 @@ impl Shell<'_> {
                 Effect::Drain => self.batch.interrupt.ask(Level::Drain),
                 Effect::Kill => self.batch.interrupt.ask(Level::Kill),
                 Effect::Answer(verdict) => self.control.verdict = Some(verdict),
+                Effect::AwaitIssues => self.await_issues(),
                 Effect::WakeAt(at) => {
                     if !self.is_held && self.waiting_said.is_none_or(|said| said < at) {
                         self.reporter.notice(&Notice::Waiting { until: at });
@@ -415,6 +433,7 @@ impl Shell<'_> {
                 return Some(MachineEvent::Interrupted);
             }
             InboxMessage::Spare(made) => return Some(self.spare_made(made)),
+            InboxMessage::StoreChanged => return self.store_changed(),
             InboxMessage::Control(_) | InboxMessage::Joined => return None,
             InboxMessage::Lane(lane, messages) => (lane, messages),
         };
@@ -604,6 +623,7 @@ impl Shell<'_> {
     }
 
     fn dispatch(&mut self, lane: LaneIndex, claim: Claimed) {
+        self.idle_said = false;
         self.reporter.notice(&Notice::Dispatched {
             worker_id: &self.plans[lane].worker_id,
             claim: &claim,

@@ -60,7 +60,8 @@ impl PlanError {
 ///
 /// [`PlanError`].
 pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError> {
-    let settings = Settings::resolve(flags, clock::now().wall)?;
+    let now = clock::now().wall;
+    let mut settings = Settings::resolve(flags, now)?;
     let refusals = match trust::look(flags) {
         Ok(()) => Vec::new(),
         Err(error) => vec![PlannedRefusal {
@@ -74,11 +75,14 @@ pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError>
     let lanes = places.map_err(PlanError::Lanes)?;
     settings.refuse_shared_projections(lanes.len())?;
     let file = &file.coordinator;
+    settings.bounds.deadline.window_end = crew.window_end(file, now)?;
     let crew = PlannedCrew {
         lanes,
         prefix: crew.prefix(file.worker_prefix.as_deref()).to_owned(),
         rounds: crew.rounds(file.rounds),
         steps_per_dispatch: crew.steps_per_dispatch(file.max_steps_per_worker),
+        until: crew.until(file),
+        window: crew.window(file),
         afresh: crew.new_batch,
     };
     Ok(planned(settings, &crew, refusals)?)

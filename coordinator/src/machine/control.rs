@@ -155,11 +155,7 @@ impl Machine {
             return Verdict::PausedBefore;
         }
         self.is_paused = true;
-        if self.passing {
-            self.passing = false;
-            self.stale = true;
-            effects.push(Effect::Unpass);
-        }
+        self.unpass(effects);
         Verdict::Paused
     }
 

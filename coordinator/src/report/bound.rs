@@ -7,7 +7,9 @@ use premath_kernel::policy::admission::EndedBy;
 pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
     let what = match ended_by {
         EndedBy::Budget => "running attempts are cancelled",
-        EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Room => "running attempts finish",
+        EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Window | EndedBy::Room => {
+            "running attempts finish"
+        }
         EndedBy::Revoked => "running attempts finish, and change no issue",
     };
     let detail = match detail {

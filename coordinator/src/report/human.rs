@@ -11,6 +11,7 @@ use jiff::Zoned;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
+use premath_kernel::policy::deadline::on_the_wall;
 use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::control::ControlResult;
@@ -192,6 +193,15 @@ impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
             )),
             Notice::Waiting { until } => {
                 self.line(&format!("no issue is ready; next retry at {until:.0}"));
+            }
+            Notice::Idle => self.line("no issue is ready; waiting for new ones"),
+            Notice::Window { is_open, until } => {
+                let zone = (self.now)().time_zone().clone();
+                let until = on_the_wall(&until.to_zoned(zone));
+                self.line(&match is_open {
+                    true => format!("the window is open until {until}"),
+                    false => format!("the window is closed; attempts start at {until}"),
+                });
             }
             Notice::Changed(change) => self.line(&change.to_string()),
             Notice::BaselineChecked { worker_id, passes } => {

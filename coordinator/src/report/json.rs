@@ -137,6 +137,11 @@ impl<W: Write> Reporter for JsonReporter<W> {
             Notice::Waiting { until } => ProgressEvent::BatchWaiting {
                 until: Stamp::at(*until),
             },
+            Notice::Idle => ProgressEvent::BatchIdle,
+            Notice::Window { is_open, until } => ProgressEvent::BatchWindow {
+                open: *is_open,
+                until: Stamp::at(*until),
+            },
             Notice::TargetSync(target_sync) => return self.target_sync(target_sync),
             Notice::Changed(change) => return self.changed(change),
             Notice::BaselineChecked { worker_id, passes } => ProgressEvent::BaselineChecked {

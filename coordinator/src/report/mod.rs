@@ -127,6 +127,15 @@ pub enum Notice<'a> {
         /// The time until which the batch waits.
         until: jiff::Timestamp,
     },
+    /// Nothing runs and nothing is ready; the batch waits for new issues.
+    Idle,
+    /// The window in which attempts begin opened, or closed.
+    Window {
+        /// Whether it is open.
+        is_open: bool,
+        /// When that changes.
+        until: jiff::Timestamp,
+    },
     /// A step's end changed something for the steps to come.
     Changed(&'a SupervisionChange),
     /// A lane found out whether the verification passes without any work.

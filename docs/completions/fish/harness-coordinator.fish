@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_harness_coordinator_global_optspecs
-    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= startup= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree= lanes= rounds= until-done worker-prefix= max-steps-per-worker= new-batch json h/help V/version
+    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= startup= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree= lanes= rounds= until-done until= window= worker-prefix= max-steps-per-worker= new-batch dry-run json quiet h/help V/version
 end
 
 function __fish_harness_coordinator_needs_command
@@ -58,13 +58,17 @@ complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l worktree -l worktree-root -d 'Use this worktree as a lane (repeatable)' -r -F
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l lanes -d 'Create N lanes' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l rounds -d 'Limit the dispatches per lane' -r
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l until -d 'Set when the batch ends: done, idle or forever [default: done]' -r
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l window -d 'Start attempts only between these local times, as 22:00-07:00' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l worker-prefix -d 'Set the prefix of worker ids [default: worker]' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l max-steps-per-worker -d 'Limit the attempts per dispatch [default: 1]' -r
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l continue-on-failure -d 'Continue with other issues after a failure (the default)'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l stop-on-failure -d 'End the batch at the first failed issue'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l until-done -d 'Run until no issue is ready, waiting or running (default without --rounds)'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l new-batch -d 'Start a new batch instead of resuming the interrupted one'
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l dry-run -d 'Print what the batch would do, and change nothing'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l json -d 'Print events as JSON lines on stdout'
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l quiet -d 'Print only the report at the end'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -s V -l version -d 'Print version'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -f -a "example" -d 'Create a small repository and run a batch on it'

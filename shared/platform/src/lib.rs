@@ -15,3 +15,4 @@ pub mod process;
 pub mod program;
 pub mod socket;
 pub mod step;
+pub mod watch;

@@ -82,7 +82,7 @@ fn one_line(shown: &str, printed: &str) -> bool {
 
 fn normal_line(line: &str) -> String {
     if let Some((head, _)) = line.split_once(MACHINE) {
-        return format!("{head}{MACHINE}MODE");
+        return format!("{} {MACHINE}MODE", normal_line(head));
     }
     let mut out = String::new();
     let mut rest = line.trim_end();
@@ -210,6 +210,10 @@ mod tests {
             (
                 "commands are confined by landlock: x",
                 "commands are confined by namespaces",
+            ),
+            (
+                "09:08:07 commands are confined by landlock: x",
+                "21:39:56 commands are confined by namespaces",
             ),
         ] {
             assert_eq!(normal(one), normal(other));

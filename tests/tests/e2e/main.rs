@@ -53,6 +53,7 @@ mod rights;
 mod sandbox;
 mod schemas;
 mod second_night;
+mod service;
 mod shims;
 mod sign_in;
 mod simulated_night;

@@ -202,6 +202,8 @@ const COMMANDS: &[&str] = &[
     "man premath-why",
     "report",
     "status",
+    "plan --worktree ../lane-1 --override-reason r --work-cmd true --verify-cmd true",
+    "plan --worktree nowhere --override-reason r --work-cmd true --verify-cmd true",
     "why o-1",
     "why nowhere",
     "report --list",

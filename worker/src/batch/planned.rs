@@ -12,6 +12,8 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::landing::LandingMode;
+use premath_kernel::policy::until::Until;
+use premath_kernel::policy::window::DayWindow;
 use premath_kernel::record::live::{LiveBatch, millis};
 use premath_kernel::record::plan::{
     BatchPlan, PastPace, PlanScope, PlanTerms, PlannedAgent, PlannedLanding, PlannedLane,
@@ -35,6 +37,10 @@ pub(crate) struct PlannedCrew {
     pub(crate) rounds: Option<u64>,
     /// How many attempts a dispatch has.
     pub(crate) steps_per_dispatch: u64,
+    /// When the batch ends where nothing is left to do.
+    pub(crate) until: Until,
+    /// The hours in which attempts begin.
+    pub(crate) window: Option<DayWindow>,
     /// Whether an interrupted batch is not resumed.
     pub(crate) afresh: bool,
 }
@@ -174,6 +180,8 @@ fn terms(settings: &Settings, crew: &PlannedCrew, now: jiff::Timestamp) -> PlanT
         verify_limit_ms: millis(limits.verify),
         rounds: crew.rounds,
         steps_per_dispatch: crew.steps_per_dispatch,
+        until: crew.until.as_str(),
+        window: crew.window.map(|window| window.to_string()),
         ends_at: deadline.map(Stamp::at),
         batch_budget: bounds.batch.into(),
         issue_budget: bounds.issue.into(),

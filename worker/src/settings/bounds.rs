@@ -149,6 +149,7 @@ impl BoundsTable {
             deadline: Deadline {
                 stop_at,
                 max_duration,
+                window_end: None,
             },
         })
     }

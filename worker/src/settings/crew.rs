@@ -1,5 +1,10 @@
 //! The flags on the lanes of a batch, of `harness-coordinator` and `premath plan`.
 
+use super::{CoordinatorTable, SettingsError};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use premath_kernel::policy::until::Until;
+use premath_kernel::policy::window::DayWindow;
 use std::path::PathBuf;
 
 /// Which lanes a batch has, and how long they continue.
@@ -24,6 +29,19 @@ pub struct CrewFlags {
     /// --rounds)
     #[arg(long, conflicts_with = "rounds")]
     pub until_done: bool,
+    /// Set when the batch ends: done, idle or forever [default: done]
+    ///
+    /// `done` ends when no issue can run any more, also not after its retry time.
+    /// `idle` ends as soon as nothing runs and no issue is ready. `forever` waits for
+    /// new issues until the batch is drained or stopped.
+    #[arg(long, value_name = "WHEN", conflicts_with = "until_done")]
+    pub until: Option<Until>,
+    /// Start attempts only between these local times, as 22:00-07:00
+    ///
+    /// Running attempts finish. Outside of the window the batch waits until it opens.
+    /// At the end of the window the batch ends, or with `--until forever` waits again.
+    #[arg(long, value_name = "HOURS")]
+    pub window: Option<DayWindow>,
     /// Set the prefix of worker ids [default: worker]
     #[arg(long, value_name = "PREFIX")]
     pub worker_prefix: Option<String>,
@@ -48,6 +66,40 @@ impl CrewFlags {
     /// Returns how many dispatches a lane gets; `None` without a bound.
     pub fn rounds(&self, of_file: Option<u64>) -> Option<u64> {
         self.rounds.or(of_file).filter(|_| !self.until_done)
+    }
+
+    /// Returns when the batch ends where nothing is left to do.
+    pub fn until(&self, file: &CoordinatorTable) -> Until {
+        match self.until_done {
+            true => Until::Done,
+            false => self.until.or(file.until).unwrap_or_default(),
+        }
+    }
+
+    /// Returns the hours in which attempts begin.
+    pub fn window(&self, file: &CoordinatorTable) -> Option<DayWindow> {
+        self.window.or(file.window)
+    }
+
+    /// Returns when the batch ends by its window, by this machine's clocks.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError::Value`] where the time zone is not known.
+    pub fn window_end(
+        &self,
+        file: &CoordinatorTable,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, SettingsError> {
+        let Some(window) = self.window(file) else {
+            return Ok(None);
+        };
+        let zone = TimeZone::try_system().map_err(|error| SettingsError::Value {
+            name: "--window",
+            detail: format!("cannot determine the time zone ({error}); set TZ"),
+        })?;
+        let ends = self.until(file) != Until::Forever;
+        Ok(ends.then(|| window.closes_next(&now.to_zoned(zone))))
     }
 
     /// Returns how many attempts a dispatch has.

@@ -15,6 +15,8 @@ use super::verify::VerifyTable;
 use super::{CommandLimits, EnvironmentRules, SettingsError, landing};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_kernel::policy::silence::SilenceLimits;
+use premath_kernel::policy::until::Until;
+use premath_kernel::policy::window::DayWindow;
 use premath_memory::artifact;
 use premath_memory::untrusted::{SETTINGS_MAX, read_in_checkout};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +79,10 @@ pub struct CoordinatorTable {
     pub max_steps_per_worker: Option<u64>,
     /// Dispatches a lane may get; until done where absent.
     pub rounds: Option<u64>,
+    /// When the batch ends.
+    pub until: Option<Until>,
+    /// The hours in which attempts begin.
+    pub window: Option<DayWindow>,
 }
 
 /// The configuration file of a repository, in its root.
@@ -255,6 +261,8 @@ impl CoordinatorTable {
             worker_prefix: keys.worker_prefix,
             max_steps_per_worker: keys.max_steps_per_worker.map(|count| count.0),
             rounds: keys.rounds.map(|count| count.0),
+            until: keys.until.map(|word| word.0),
+            window: keys.window.map(|word| word.0),
         }
     }
 }

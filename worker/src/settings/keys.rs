@@ -18,6 +18,8 @@ use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::network::NetworkWord;
 use premath_kernel::policy::provider::LimitLines;
 use premath_kernel::policy::sandbox::SandboxMode;
+use premath_kernel::policy::until::Until;
+use premath_kernel::policy::window::DayWindow;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -251,6 +253,14 @@ keys! {
         rounds: Count = ["3"];
         /// Time for running attempts to finish after the first Ctrl-C.
         drain_grace: Wait = [r#""10m""#];
+        /// When the batch ends: "done" if no issue can run any more, also not after its
+        /// retry time; "idle" as soon as no issue is ready; "forever" only when it is
+        /// stopped.
+        until: Word<Until> = [r#""done""#];
+        /// Start attempts only between these local times, also over midnight. Running
+        /// attempts finish. The batch ends at the end of the window, unless `until` is
+        /// "forever".
+        window: Word<DayWindow> = [r#""22:00-07:00""#];
         /// Drain the batch at this time: the next occurrence of a local time, or an RFC 3339
         /// time.
         stop_at: Word<StopAt> = [r#""07:00""#];

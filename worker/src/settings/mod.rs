@@ -36,7 +36,7 @@ pub use authority::Revocation;
 pub use bounds::BatchBounds;
 pub use crew::CrewFlags;
 pub use error::{SettingsError, UnacceptedFilesError};
-pub use file::{ConfigError, FileSettings, WorktreesTable};
+pub use file::{ConfigError, CoordinatorTable, FileSettings, WorktreesTable};
 pub use flags::LoopFlags;
 pub(crate) use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;

@@ -65,6 +65,8 @@ pub struct Deadline {
     pub stop_at: Option<Timestamp>,
     /// How long it may continue.
     pub max_duration: Option<Duration>,
+    /// When its window closes.
+    pub window_end: Option<Timestamp>,
 }
 
 /// The bound that was reached.
@@ -74,6 +76,8 @@ pub enum Reached {
     StopAt,
     /// The longest duration.
     MaxDuration,
+    /// The end of its window.
+    Window,
 }
 
 impl Deadline {
@@ -82,17 +86,19 @@ impl Deadline {
         if self.stop_at.is_some_and(|at| now >= at) {
             return Some(Reached::StopAt);
         }
+        if self.window_end.is_some_and(|at| now >= at) {
+            return Some(Reached::Window);
+        }
         let over = self.max_duration.is_some_and(|most| ran >= most);
         over.then_some(Reached::MaxDuration)
     }
 
     /// Returns how long it is until the first bound.
     pub fn left(&self, now: Timestamp, ran: Duration) -> Option<Duration> {
-        let until = self
-            .stop_at
-            .map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+        let until = [self.stop_at, self.window_end].into_iter().flatten();
+        let until = until.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
         let most = self.max_duration.map(|most| most.saturating_sub(ran));
-        until.into_iter().chain(most).min()
+        until.chain(most).min()
     }
 
     /// Returns when the first bound is reached, as it looks now.
@@ -167,6 +173,7 @@ mod tests {
         let deadline = Deadline {
             stop_at: Some(at(100)),
             max_duration: Some(seconds(60)),
+            window_end: Some(at(150)),
         };
         for (now, ran, reached, left) in [
             (10, 0, None, 60),
@@ -181,6 +188,13 @@ mod tests {
             let ends = deadline.ends_at(at(now), ran);
             assert_eq!(ends, at(now).checked_add(seconds(left)).ok(), "{now}");
         }
+        let window = Deadline {
+            stop_at: None,
+            ..deadline
+        };
+        assert_eq!(window.left(at(140), seconds(1)), Some(seconds(10)));
+        let reached = window.reached(at(150), seconds(1));
+        assert_eq!(reached, Some(Reached::Window));
         let none = Deadline::default();
         assert_eq!(
             (

@@ -126,7 +126,7 @@ mod tests {
         for end in failing {
             assert_eq!(end.exit_code(), FAILED, "{end:?}");
         }
-        for bound in [EndedBy::StopAt, EndedBy::MaxDuration] {
+        for bound in [EndedBy::StopAt, EndedBy::MaxDuration, EndedBy::Window] {
             assert_eq!(by(bound).exit_code(), OK, "{bound:?}");
         }
         let mut end = LoopEnd {

@@ -22,3 +22,5 @@ pub mod slots;
 pub mod target_sync;
 pub mod trust;
 pub mod turn;
+pub mod until;
+pub mod window;

@@ -297,6 +297,17 @@ pub enum ProgressEvent<'a> {
         /// The time until which the batch waits.
         until: Stamp,
     },
+    /// Nothing runs and nothing is ready; the batch waits for new issues.
+    #[serde(rename = "batch.idle")]
+    BatchIdle,
+    /// The window in which attempts begin closed, or opened.
+    #[serde(rename = "batch.window")]
+    BatchWindow {
+        /// Whether attempts may begin.
+        open: bool,
+        /// When that changes.
+        until: Stamp,
+    },
     /// A provider refused more work; no lane works with it for a while.
     #[serde(rename = "provider.parked")]
     ProviderParked {

@@ -281,6 +281,12 @@ fn of_batches(scope: &WhyScope<'_>) -> Vec<Reason> {
                     format!("issues fail alike ({}); dispatch pauses{until}", pause.name)
                 }
                 PauseKind::Room => format!("there is too little free {}", pause.name),
+                PauseKind::Window => {
+                    format!(
+                        "it is outside of {}; attempts start again{until}",
+                        pause.name
+                    )
+                }
                 PauseKind::Operator => format!("{} paused the batch", pause.name),
             };
             let next = match pause.kind {

@@ -39,6 +39,8 @@ fn terms() -> PlanTerms {
         verify_limit_ms: 2_700_000,
         rounds: None,
         steps_per_dispatch: 1,
+        until: "forever",
+        window: Some("22:00-07:00".to_owned()),
         ends_at: Stamp::parse("2026-03-06T07:00:00Z"),
         batch_budget: PlannedBudget {
             cost_nano_usd: Some(25_000_000_000),
@@ -125,7 +127,8 @@ fn a_plan_says_what_would_run_and_what_would_not() {
             "retry policy: retry (pol1_0123456789ab…)",
             "commands are confined by landlock",
             "limits: 3 attempt(s) an issue by default, 45m an attempt, 45m a verification, 25.00 \
-             USD for the batch, ends at 2026-03-06 07:00 (in 9h 00m)",
+             USD for the batch, until forever, attempts start in 22:00-07:00, ends at \
+             2026-03-06 07:00 (in 9h 00m)",
             "attempts start from main and land on it, pushed to origin",
             "authorised by human-override: a night",
             "",

@@ -138,6 +138,10 @@ fn limits(plan: &BatchPlan, viewer: &Viewer) -> String {
                 .map(|bound| format!("{bound} for {of}")),
         );
     }
+    parts.push(format!("until {}", terms.until));
+    if let Some(window) = &terms.window {
+        parts.push(format!("attempts start in {window}"));
+    }
     if let Some(at) = &terms.ends_at {
         parts.push(format!("ends at {}", viewer.when(at.time())));
     }

@@ -244,6 +244,7 @@ fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
             PauseKind::Provider => format!("provider {name} is parked {until}"),
             PauseKind::Breaker => format!("issues fail alike ({name}); dispatch pauses {until}"),
             PauseKind::Room => format!("too little free {name}; no new attempts start"),
+            PauseKind::Window => format!("outside of {name}; attempts start again {until}"),
             PauseKind::Operator => {
                 format!("by {name}; no new attempts start until `premath batch resume`")
             }

@@ -17,6 +17,8 @@ pub enum EndedBy {
     StopAt,
     /// The longest duration.
     MaxDuration,
+    /// The end of its window.
+    Window,
     /// The tokens or the money that it may use.
     Budget,
     /// The machine's free disk or memory, waited for without success.
@@ -31,6 +33,7 @@ impl EndedBy {
         match self {
             Self::StopAt => "the time to stop",
             Self::MaxDuration => "`max_duration`",
+            Self::Window => "the end of its window",
             Self::Budget => "the batch's budget",
             Self::Room => "too little free disk or memory",
             Self::Revoked => "the revoked authorisation",
@@ -42,6 +45,7 @@ impl EndedBy {
         match self {
             Self::StopAt => "the time to stop reached",
             Self::MaxDuration => "`max_duration` reached",
+            Self::Window => "the end of the window reached",
             Self::Budget => "the batch's budget reached",
             Self::Room => "free disk or memory too low",
             Self::Revoked => "authorisation revoked",
@@ -59,6 +63,7 @@ impl From<Reached> for EndedBy {
         match reached {
             Reached::StopAt => Self::StopAt,
             Reached::MaxDuration => Self::MaxDuration,
+            Reached::Window => Self::Window,
         }
     }
 }

@@ -225,6 +225,7 @@ fn a_bound_in_time_ends_a_batch_that_is_not_interrupted() {
         deadline: Deadline {
             stop_at: Some(at(1_000)),
             max_duration: Some(Duration::from_secs(50)),
+            window_end: None,
         },
         ..AdmissionRule::default()
     };

@@ -447,6 +447,8 @@ pub enum PauseKind {
     Breaker,
     /// There is too little free disk or memory.
     Room,
+    /// It is outside of the hours in which attempts begin.
+    Window,
     /// An operator asked for it.
     Operator,
 }

@@ -37,6 +37,11 @@ pub struct PlanTerms {
     pub rounds: Option<u64>,
     /// How many attempts a dispatch has.
     pub steps_per_dispatch: u64,
+    /// When the batch ends where nothing is left to do: `done`, `idle` or `forever`.
+    pub until: &'static str,
+    /// The hours in which attempts begin, by the clocks of the machine; null if not
+    /// set.
+    pub window: Option<String>,
     /// When no new work starts any more; null if not set.
     pub ends_at: Option<Stamp>,
     /// What the batch may use.
