@@ -9,7 +9,7 @@ mod window;
 use crate::control::ControlMessage;
 use crate::lane::{LaneHandle, LaneMessage};
 use crate::machine::{Allowance, Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
-use crate::report::{BatchTerms, Notice, Reporter, Summary};
+use crate::report::{BatchTerms, Notice, NotifyingReporter, Reporter, Summary};
 use crate::spare::SpareSite;
 use control::Control;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
@@ -169,6 +169,7 @@ pub fn run(
     )?);
     let _span = tracing::error_span!("batch", id = batch.id().as_str()).entered();
     batch.publish();
+    let reporter = &mut NotifyingReporter::new(reporter, &batch);
     announce(&batch, plan.lanes, plan.started_ms, reporter);
     let mut shell = Shell {
         left_out: plan.left_out,
@@ -204,7 +205,9 @@ pub fn run(
         shell.start_lane(worktree)?;
     }
     shell.until_done(&inbox.messages);
-    Ok(shell.end(started, &inbox.messages))
+    let summary = shell.end(started, &inbox.messages);
+    reporter.finish();
+    Ok(summary)
 }
 
 /// Returns the lanes of a batch, and the spare worktrees that it may get. Where

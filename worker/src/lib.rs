@@ -12,6 +12,7 @@ pub mod interrupt;
 pub mod lane;
 pub mod lanes;
 pub mod log;
+pub mod notify;
 pub mod plan;
 mod prompt;
 pub mod proxy;

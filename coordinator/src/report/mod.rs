@@ -6,6 +6,7 @@ mod bound;
 mod human;
 mod json;
 mod next;
+mod notify;
 mod observation;
 mod outcome;
 mod sensitive;
@@ -13,6 +14,7 @@ mod why;
 
 pub use human::HumanReporter;
 pub use json::JsonReporter;
+pub(crate) use notify::NotifyingReporter;
 pub(crate) use observation::observation;
 
 use harness_worker::batch::{Pushed, SupervisionChange};

@@ -24,13 +24,14 @@ const SETTINGS: &str = "harness.toml";
 const READ_AT_START: [&str; 3] = [SETTINGS, "policies", "instructions"];
 
 /// Settings that hold a command line.
-const COMMANDS: [(&str, &str); 7] = [
+const COMMANDS: [(&str, &str); 8] = [
     ("batch", "work_cmd"),
     ("batch", "verify_cmd"),
     ("batch", "boot_cmd"),
     ("batch", "stop_cmd"),
     ("batch", "startup_cmd"),
     ("landing", "check_cmd"),
+    ("notify", "command"),
     ("worktrees", "setup_cmd"),
 ];
 

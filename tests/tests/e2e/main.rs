@@ -35,6 +35,7 @@ mod misbehaviour;
 mod mise;
 mod namespace;
 mod night;
+mod notify;
 mod observe;
 mod output;
 mod own;

@@ -443,6 +443,9 @@ fn every_document_of_a_batch_and_every_answer_has_its_form() {
     for (kind, document) in super::observe::documents() {
         forms.admit_ours(kind, &document);
     }
+    for document in super::notify::documents_of_a_batch() {
+        forms.admit_ours("notification", &document);
+    }
     for (kind, document) in super::control::documents() {
         forms.admit_ours(kind, &document);
     }

@@ -103,8 +103,7 @@ impl Batch {
         opening: Opening,
         interrupt: Interrupt,
     ) -> Result<Self, BatchError> {
-        let kill_switch = KillSwitch::from_environment()?;
-        let opened = SystemTime::now();
+        let (kill_switch, opened) = (KillSwitch::from_environment()?, SystemTime::now());
         settings.settle_landing(worktrees)?;
         settings.settle_warmth(worktrees)?;
         let memory = IssueMemory::open(&settings.roots.issues, &open_options())?;

@@ -8,6 +8,7 @@ use super::keys::{
     BatchKeys, CoordinatorKeys, GovernanceKeys, LandingKeys, LimitsKeys, NetworkKeys, ProtectKeys,
     SandboxKeys, SigningKeys, SupervisionKeys, WorktreesKeys,
 };
+use super::notify::NotifySettings;
 use super::program::Places;
 use super::protect::Protect;
 use super::values::{BackoffValue, Period, Word, Words};
@@ -108,6 +109,7 @@ pub struct FileSettings {
     pub(super) sandbox: SandboxKeys,
     pub(super) resources: LimitsKeys,
     pub(super) network: NetworkKeys,
+    pub(super) notify: Option<NotifySettings>,
     pub(super) signing: SigningKeys,
     pub(super) verify: VerifyTable,
     /// Other repositories, from the repository root, by the names that issues
@@ -212,6 +214,7 @@ impl FileSettings {
                     .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
             },
             prompt_template: toml.prompt.template,
+            notify: NotifySettings::of(toml.notify, &places)?,
             landing: landing::checked(toml.landing, &places)?,
             worktrees: WorktreesTable::of(toml.worktrees),
             protect: protect_of(&toml.protect, &places)?,

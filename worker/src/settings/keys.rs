@@ -137,6 +137,7 @@ tables! {
     verify: VerifyKeys,
     landing: LandingKeys,
     signing: SigningKeys,
+    notify: NotifyKeys,
     governance: GovernanceKeys,
     prompt: PromptKeys,
 }
@@ -494,6 +495,20 @@ keys! {
         key: String = [r#""~/.ssh/premath-harness""#];
         /// Use git's `user.signingkey` instead.
         use_git: bool = ["true"];
+    }
+}
+
+keys! {
+    /// The `[notify]` table.
+    NotifyKeys {
+        /// A command that the coordinator runs for an event, unconfined, at the repository
+        /// root. $PREMATH_NOTIFY_TEXT has a line for a person, $PREMATH_NOTIFY_KIND the event,
+        /// and stdin a JSON document. A run that fails is reported and delays nothing.
+        command: String = [r#"'mail -s "$PREMATH_NOTIFY_TEXT" me@example.org'"#];
+        /// The events: done, blocked, budget, parked, red_baseline, failed_check. Default: all.
+        events: Words = [r#"["done", "blocked"]"#];
+        /// How long the command may run, at most 60s.
+        timeout: Period = [r#""10s""#];
     }
 }
 

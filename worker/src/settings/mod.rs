@@ -16,6 +16,7 @@ mod instruction;
 mod keys;
 mod landing;
 mod network;
+mod notify;
 mod policy;
 mod program;
 mod protect;
@@ -42,6 +43,7 @@ pub(crate) use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use network::Network;
+pub use notify::NotifySettings;
 pub use protect::Protect;
 pub use resources::Resources;
 pub use sandbox::{Sandbox, image_cache};
@@ -211,6 +213,8 @@ pub struct Settings {
     pub resources: Resources,
     /// Which hosts commands may reach.
     pub network: Network,
+    /// What a person is notified of, and how.
+    pub notify: Option<NotifySettings>,
     /// Whether verifications begin with the build state of the base, where the
     /// sandbox has layers.
     pub warm: bool,

@@ -36,17 +36,16 @@ impl Settings {
         let (root, file) = (&sources.roots.repository, &sources.file);
         let (sandbox, network) = sources.confinement()?;
         let provided = file.verify.provided(&file.places, root)?;
-        let work = sources.workforce()?;
-        let hooks = sources.hooks()?;
+        let (work, hooks) = (sources.workforce()?, sources.hooks()?);
         let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
         let has_startup = verify_base || hooks.startup.is_some();
         let mode = sources.mode(has_startup, &work)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
-        let landing = landing_of(flags, &file.landing)?;
-        let setup = sources.setup();
+        let (setup, landing) = (sources.setup(), landing_of(flags, &file.landing)?);
         sources.require_programs(&work, &hooks, &landing, &sandbox)?;
         let own = setup.iter().map(|setup| setup.command.as_str());
         let own = hooks.commands().chain(own).chain(landing.check.as_deref());
+        let own = own.chain(file.notify.iter().map(|notify| notify.command.as_str()));
         let commands = own.chain(work.all().map(|work| work.command.as_str()));
         Ok(Self {
             session_path: flags.session_path.clone(),
@@ -81,6 +80,7 @@ impl Settings {
             sandbox,
             resources: file.resources.resolve(total_memory()),
             network,
+            notify: file.notify.clone(),
             warm: file.verify.warm(),
             flaky_reruns: file.verify.flaky_reruns(),
             verify_slots: file.verify.slots(),

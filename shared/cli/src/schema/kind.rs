@@ -43,6 +43,7 @@ use premath_kernel::record::bootstrap::Bootstrap;
 use premath_kernel::record::control::{ControlAnswer, ControlRequest};
 use premath_kernel::record::event::{EventLine, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
+use premath_kernel::record::notification::Notification;
 use premath_kernel::record::observation::Observation;
 use premath_kernel::record::own_checks::{OwnCheckRecords, OwnChecksWitness};
 use premath_kernel::record::plan::BatchPlan;
@@ -453,6 +454,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "answer-plan",
         "premath plan --json, harness-coordinator --dry-run --json",
         || answer::<BatchPlan>(&["plan"], "issuesPath"),
+    ),
+    kind(
+        "notification",
+        "What the command of [notify] gets on its stdin",
+        written::<Notification>,
     ),
     kind("answer-why", "premath why --json", || {
         answer::<WhyAnswer>(&["why"], "issuesPath")

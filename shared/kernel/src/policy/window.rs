@@ -132,126 +132,65 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_window_is_open_from_its_first_minute_until_its_last_also_over_midnight() {
-        for (window, now, open, then) in [
-            // Winter: one hour ahead.
-            (
-                "22:00-07:00",
-                "2026-01-05T20:59:59Z",
-                false,
-                "2026-01-05T21:00:00Z",
-            ),
-            (
-                "22:00-07:00",
-                "2026-01-05T21:00:00Z",
-                true,
-                "2026-01-06T06:00:00Z",
-            ),
-            (
-                "22:00-07:00",
-                "2026-01-06T00:30:00Z",
-                true,
-                "2026-01-06T06:00:00Z",
-            ),
-            (
-                "22:00-07:00",
-                "2026-01-06T05:59:59Z",
-                true,
-                "2026-01-06T06:00:00Z",
-            ),
-            (
-                "22:00-07:00",
-                "2026-01-06T06:00:00Z",
-                false,
-                "2026-01-06T21:00:00Z",
-            ),
-            // In a day.
-            (
-                "9:00-17:30",
-                "2026-01-05T07:59:00Z",
-                false,
-                "2026-01-05T08:00:00Z",
-            ),
-            (
-                "9:00-17:30",
-                "2026-01-05T16:29:00Z",
-                true,
-                "2026-01-05T16:30:00Z",
-            ),
-            (
-                "9:00-17:30",
-                "2026-01-05T16:30:00Z",
-                false,
-                "2026-01-06T08:00:00Z",
-            ),
-            // Up to midnight, and from it.
-            (
-                "20:00-00:00",
-                "2026-01-05T22:59:00Z",
-                true,
-                "2026-01-05T23:00:00Z",
-            ),
-            (
-                "00:00-06:00",
-                "2026-01-05T23:00:00Z",
-                true,
-                "2026-01-06T05:00:00Z",
-            ),
-        ] {
+    /// Checks windows at moments: whether they are open, and when that changes.
+    #[track_caller]
+    fn holds(rows: &[(&str, &str, bool, &str)]) {
+        for (window, now, open, then) in rows {
             let found = state(window, now);
-            assert_eq!(found, (open, then.to_owned()), "{window} at {now}");
+            assert_eq!(found, (*open, (*then).to_owned()), "{window} at {now}");
         }
     }
 
     #[test]
+    fn a_window_is_open_from_its_first_minute_until_its_last() {
+        // In winter the clocks are one hour ahead.
+        let (before, after) = ("2026-01-05T08:00:00Z", "2026-01-06T08:00:00Z");
+        let end = "2026-01-05T16:30:00Z";
+        holds(&[
+            ("9:00-17:30", "2026-01-05T07:59:00Z", false, before),
+            ("9:00-17:30", "2026-01-05T16:29:00Z", true, end),
+            ("9:00-17:30", "2026-01-05T16:30:00Z", false, after),
+        ]);
+    }
+
+    #[test]
+    fn a_window_goes_over_midnight() {
+        let (night, morning) = ("2026-01-05T21:00:00Z", "2026-01-06T06:00:00Z");
+        holds(&[
+            ("22:00-07:00", "2026-01-05T20:59:59Z", false, night),
+            ("22:00-07:00", night, true, morning),
+            ("22:00-07:00", "2026-01-06T00:30:00Z", true, morning),
+            ("22:00-07:00", "2026-01-06T05:59:59Z", true, morning),
+            ("22:00-07:00", morning, false, "2026-01-06T21:00:00Z"),
+        ]);
+        let midnight = "2026-01-05T23:00:00Z";
+        holds(&[
+            ("20:00-00:00", "2026-01-05T22:59:00Z", true, midnight),
+            ("00:00-06:00", midnight, true, "2026-01-06T05:00:00Z"),
+        ]);
+    }
+
+    #[test]
     fn the_clocks_on_the_wall_count_when_they_are_changed() {
-        for (window, now, open, then) in [
-            // On 2026-03-29 the clocks go from 02:00 to 03:00: the night is short.
-            (
-                "22:00-07:00",
-                "2026-03-28T22:00:00Z",
-                true,
-                "2026-03-29T05:00:00Z",
-            ),
-            // On 2026-10-25 they go from 03:00 to 02:00: the night is long.
-            (
-                "22:00-07:00",
-                "2026-10-24T21:00:00Z",
-                true,
-                "2026-10-25T06:00:00Z",
-            ),
-            // 02:30 does not exist: it opens at 03:30.
-            (
-                "02:30-05:00",
-                "2026-03-29T00:59:00Z",
-                false,
-                "2026-03-29T01:30:00Z",
-            ),
-            // 02:15 is 03:15 then, and 03:10 is over: these hours are passed over.
-            (
-                "02:15-03:10",
-                "2026-03-29T00:00:00Z",
-                false,
-                "2026-03-30T00:15:00Z",
-            ),
-            // 02:30 is there twice: the first one counts.
-            (
-                "01:00-02:30",
-                "2026-10-25T00:20:00Z",
-                true,
-                "2026-10-25T00:30:00Z",
-            ),
-            (
-                "01:00-02:30",
-                "2026-10-25T00:40:00Z",
-                false,
-                "2026-10-26T00:00:00Z",
-            ),
-        ] {
-            let found = state(window, now);
-            assert_eq!(found, (open, then.to_owned()), "{window} at {now}");
-        }
+        // On 2026-03-29 they go from 02:00 to 03:00, on 2026-10-25 from 03:00 to
+        // 02:00: one night is short, one is long.
+        let (short, long) = ("2026-03-29T05:00:00Z", "2026-10-25T06:00:00Z");
+        holds(&[
+            ("22:00-07:00", "2026-03-28T22:00:00Z", true, short),
+            ("22:00-07:00", "2026-10-24T21:00:00Z", true, long),
+        ]);
+        // 02:30 does not exist: it opens at 03:30. Of 02:15 to 03:10 nothing is left.
+        let (later, next) = ("2026-03-29T01:30:00Z", "2026-03-30T00:15:00Z");
+        holds(&[
+            ("02:30-05:00", "2026-03-29T00:59:00Z", false, later),
+            ("02:15-03:10", "2026-03-29T00:00:00Z", false, next),
+        ]);
+        // 02:30 is there twice: the first one counts.
+        let (first, next) = ("2026-10-25T00:30:00Z", "2026-10-26T00:00:00Z");
+        holds(&[
+            ("01:00-02:30", "2026-10-25T00:20:00Z", true, first),
+            ("01:00-02:30", "2026-10-25T00:40:00Z", false, next),
+        ]);
     }
 
     #[test]

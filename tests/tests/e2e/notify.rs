@@ -1,0 +1,162 @@
+//! The operator's notification command: what it gets, and that it delays nothing.
+
+use premath_tests::{PATIENCE, Run, Scratch, issue, until};
+use serde_json::{Value, json};
+use std::fs;
+
+/// Keeps what it gets: the document of stdin, then the text, a line each.
+const KEEPS: &str =
+    r#"cat >> "$HOME/documents"; printf "%s\n" "$PREMATH_NOTIFY_TEXT" >> "$HOME/texts""#;
+
+fn notified(ids: &[&str], settings: &str) -> Scratch {
+    let rows: Vec<Value> = ids.iter().map(|id| issue(id)).collect();
+    let scratch = Scratch::with_issues(1, &rows);
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    scratch
+}
+
+fn keeping(more: &str) -> String {
+    format!("[notify]\ncommand = '''{KEEPS}'''\n{more}")
+}
+
+fn documents(scratch: &Scratch) -> Vec<Value> {
+    let text = fs::read(scratch.home().join("documents")).unwrap_or_default();
+    premath_tests::parse_rows(&text)
+}
+
+fn events(scratch: &Scratch) -> Vec<String> {
+    let documents = documents(scratch).into_iter();
+    documents
+        .map(|document| document["event"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Documents of real notifications, with their kinds.
+pub(super) fn documents_of_a_batch() -> Vec<Value> {
+    let scratch = notified(&["a"], &keeping(""));
+    scratch.batch("true", "false").end().exits(1);
+    documents(&scratch)
+}
+
+#[test]
+fn each_event_is_notified_once_with_its_document_and_its_text() {
+    let mut hostile = issue("b");
+    hostile["title"] = json!("x\u{1b}[2J\n$(touch ~/ran)`touch ~/ran`'; touch ~/ran");
+    let scratch = notified(&[], &keeping(""));
+    scratch.write_issues(format!("{}\n{hostile}\n", issue("a")).as_bytes());
+    let ended = scratch
+        .batch("true", "[ $PREMATH_ISSUE_ID = a ]")
+        .end()
+        .exits(1);
+    assert_eq!(events(&scratch), ["blocked", "done"]);
+    let documents = documents(&scratch);
+    let batch = &ended.events()[0]["batchId"];
+    assert!(
+        documents
+            .iter()
+            .all(|document| document["batchId"] == *batch)
+    );
+    assert_eq!(documents[0]["issueId"], "b");
+    assert_eq!(documents[0]["failureClasses"], json!(["check_failed"]));
+    assert_eq!(documents[1]["exitCode"], 1);
+    let texts = fs::read_to_string(scratch.home().join("texts")).unwrap();
+    assert_eq!(texts.lines().count(), 2, "{texts}");
+    assert!(!texts.contains('\u{1b}') && texts.contains("b blocked: check_failed: x\\u{1b}[2J\\n"));
+    assert!(
+        texts.ends_with("1 of 2 attempted issues closed, exit code 1\n"),
+        "{texts}"
+    );
+    assert!(!scratch.home().join("ran").exists());
+    scratch.no_process_left();
+}
+
+#[test]
+fn only_the_selected_events_are_notified() {
+    let scratch = notified(&["a"], &keeping("events = [\"done\"]\n"));
+    scratch.batch("true", "false").end().exits(1);
+    assert_eq!(events(&scratch), ["done"]);
+    let wrong = notified(&["a"], &keeping("events = [\"over\"]\n"));
+    wrong
+        .batch("true", "true")
+        .end()
+        .exits(2)
+        .says("unknown event `over`");
+}
+
+#[test]
+fn a_parked_provider_is_notified() {
+    let work = r#"[ -e "$HOME/once" ] || { touch "$HOME/once"
+echo "usage_limit: resets at $(( $(date +%s) + 1 ))" >&2; exit 1; }"#;
+    let scratch = notified(&["a"], &keeping("[agent]\nlimit_lines = \"park\"\n"));
+    scratch.batch(work, "true").end().exits(0);
+    assert_eq!(events(&scratch), ["parked", "done"]);
+}
+
+#[test]
+fn a_failed_landing_check_is_notified() {
+    let settings = keeping("[landing]\ncheck_cmd = 'test ! -e src/a.txt'\n");
+    let scratch = notified(&["a"], &settings);
+    let work = "echo x > src/$PREMATH_ISSUE_ID.txt";
+    scratch.landing_batch(work, "true").end().exits(1);
+    let events = events(&scratch);
+    assert!(events.contains(&"failed_check".to_owned()), "{events:?}");
+    assert_eq!(events.last().map(String::as_str), Some("done"));
+}
+
+#[test]
+fn a_verification_that_fails_without_any_work_is_notified() {
+    let settings = keeping("[breaker]\npause = \"1s\"\n");
+    let scratch = notified(&["a", "b", "c", "d"], &settings);
+    scratch.landing_batch("true", "false").end().exits(1);
+    let events = events(&scratch);
+    let red = events.iter().filter(|event| **event == "red_baseline");
+    assert_eq!(red.count(), 1, "{events:?}");
+}
+
+/// A batch of two issues that are blocked, without what a terminal shows.
+fn blocked(scratch: &Scratch) -> Run {
+    scratch.batch("true", "false")
+}
+
+#[test]
+fn a_command_that_hangs_delays_no_attempt_and_no_report() {
+    let settings = "[notify]\ncommand = '''until [ -e \"$HOME/go\" ]; do sleep 0.05; done'''\n\
+                    timeout = \"60s\"\n";
+    let scratch = notified(&["a", "b"], settings);
+    let batch = blocked(&scratch).start();
+    let over = until(PATIENCE, || {
+        let events = batch.events();
+        let is_over = events.last()?["event"] == "batch.ended";
+        is_over.then_some(events)
+    });
+    let events = over.expect("the report comes while the first notification hangs");
+    let ended = events.iter().filter(|event| event["event"] == "step.ended");
+    assert_eq!(ended.count(), 2);
+    fs::write(scratch.home().join("go"), "").unwrap();
+    let ended = batch.wait().exits(1);
+    assert!(
+        !ended.stderr.contains("a notification failed"),
+        "{}",
+        ended.stderr
+    );
+    scratch.no_process_left();
+}
+
+#[test]
+fn a_command_that_fails_or_takes_too_long_is_reported_and_changes_nothing() {
+    for (command, why) in [
+        ("echo no account >&2; exit 7", "exit code 7: no account"),
+        ("sleep 600", "took too long"),
+    ] {
+        let settings =
+            format!("[notify]\ncommand = '{command}'\nevents = [\"done\"]\ntimeout = \"1s\"\n");
+        let scratch = notified(&["a"], &settings);
+        let ended = scratch.batch("true", "true").end().exits(0);
+        let said = "the notification `done` failed: ";
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        assert_eq!(ended.events().last().unwrap()["event"], "batch.ended");
+        assert_eq!(scratch.issue("a")["status"], "closed");
+        scratch.no_process_left();
+    }
+}
