@@ -38,7 +38,7 @@ pub(super) fn lines(summary: &Summary) -> Vec<String> {
     lines.extend(next(summary));
     if let Some(path) = &summary.kept {
         lines.push(format!(
-            "report saved in {}; `premath report` prints it",
+            "report saved in {}; `premath report` has more",
             path.display()
         ));
     }

@@ -22,6 +22,7 @@ use crate::plan::PlanArgs;
 use crate::policy::PolicyArgs;
 use crate::report::ReportArgs;
 use crate::retry::RetryArgs;
+use crate::review::ReviewArgs;
 use crate::sandbox::SandboxArgs;
 use crate::schema::SchemaArgs;
 use crate::session::SessionArgs;
@@ -92,6 +93,8 @@ pub(crate) enum Command {
     Why(WhyArgs),
     /// Print the report of a batch
     Report(ReportArgs),
+    /// Go through what landed or was salvaged, one change at a time
+    Review(ReviewArgs),
     /// Show what the last batch left, for the session that follows
     Observe(ObserveArgs),
     /// Show changed governing files and accept them
@@ -159,6 +162,7 @@ impl Command {
             Self::Status(args) => args.run(),
             Self::Why(args) => args.run(),
             Self::Report(args) => args.run(),
+            Self::Review(args) => args.run(json),
             Self::Observe(args) => args.run(),
             Self::Trust(args) => args.run(json),
             Self::Sandbox(args) => args.run(),

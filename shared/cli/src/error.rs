@@ -25,6 +25,7 @@ use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
 use premath_worktree::governing::GoverningError;
 use premath_worktree::history::HistoryError;
 use premath_worktree::inventory::InventoryError;
+use premath_worktree::landing::LandingError;
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -163,6 +164,15 @@ pub(crate) enum CliError {
     /// No batch left a report, or not the one that was named.
     #[error("{0}")]
     NoReport(String),
+    /// A decision of a review cannot be carried out.
+    #[error("{0}")]
+    Review(String),
+    /// The landing target cannot be used.
+    #[error(transparent)]
+    Landing(#[from] LandingError),
+    /// The terminal, or a program on it, cannot be used.
+    #[error("cannot use the terminal")]
+    Terminal(#[source] io::Error),
     /// Evidence cannot be judged, for it cannot be read.
     #[error("harness_join_check_invalid: {path}")]
     Evidence {
@@ -344,6 +354,9 @@ impl CliError {
             | Self::UnknownClass { .. }
             | Self::Absent { .. }
             | Self::NoReport(_)
+            | Self::Review(_)
+            | Self::Landing(_)
+            | Self::Terminal(_)
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. }
             | Self::GivenEvidence(_)
@@ -382,9 +395,13 @@ impl CliError {
             | Self::BoundToLease { .. }
             | Self::BoundToAnother { .. }
             | Self::Serve { .. } => exit::REFUSED,
-            Self::NotDue { .. } | Self::Context(_) | Self::Mode(_) | Self::NoReport(_) => {
-                exit::REFUSED
-            }
+            Self::NotDue { .. }
+            | Self::Context(_)
+            | Self::Mode(_)
+            | Self::NoReport(_)
+            | Self::Review(_)
+            | Self::Landing(_)
+            | Self::Terminal(_) => exit::REFUSED,
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
             | Self::Store(error)

@@ -32,6 +32,7 @@ mod policy;
 mod policy_kind;
 mod report;
 mod retry;
+mod review;
 mod sandbox;
 mod schema;
 mod session;

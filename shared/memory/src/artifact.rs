@@ -55,11 +55,13 @@ pub fn printed(streams: &Path, step_id: &str, phase: &str) -> Option<PathBuf> {
         .into_iter()
         .map(|kind| (kind, of_step(streams, step_id, phase, kind)));
     let holds_any = |(kind, path): &(&str, PathBuf)| match *kind {
-        "stdout.gz" => File::open(path).is_ok_and(|file| {
+        "stdout.gz" => open_regular(path).is_ok_and(|file| {
             let read = GzDecoder::new(file).read(&mut [0]);
             read.is_ok_and(|read| read > 0)
         }),
-        _ => path.metadata().is_ok_and(|meta| meta.len() > 0),
+        _ => open_regular(path)
+            .and_then(|file| file.metadata())
+            .is_ok_and(|meta| meta.len() > 0),
     };
     files.find(holds_any).map(|(_, path)| path)
 }

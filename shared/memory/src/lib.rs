@@ -50,4 +50,4 @@ pub use lock::{
 };
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};
-pub use trajectory::{Trajectory, TrajectoryFileError, last_step};
+pub use trajectory::{Trajectory, TrajectoryFileError, each_row, last_step, steps_of};

@@ -192,6 +192,57 @@ impl Trajectory {
     }
 }
 
+/// Reads a trajectory row by row, with the number of each line, without holding them;
+/// returns the lines that are not rows. A file that is not there has none.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn each_row(path: &Path, mut take: impl FnMut(u64, StepRow)) -> Result<Vec<u64>, StoreError> {
+    let mut unreadable = Vec::new();
+    if !path.exists() {
+        return Ok(unreadable);
+    }
+    let taken = |line: JournalLine<'_>| {
+        match read_line(path, &line) {
+            Ok(Some(row)) => take(line.number, row),
+            Ok(None) => {}
+            Err(StoreError::Corrupt { line, .. }) => unreadable.push(line),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    };
+    Journal::new(path).refresh(Tail::Peek, |_| (), taken)?;
+    Ok(unreadable)
+}
+
+/// Returns the rows of steps on an issue, with the numbers of their lines. Only lines
+/// that name the issue are parsed; those that are not rows are left out.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn steps_of(path: &Path, issue_id: &str) -> Result<Vec<(u64, StepRow)>, StoreError> {
+    let mut rows = Vec::new();
+    if !path.exists() {
+        return Ok(rows);
+    }
+    let named = serde_json::Value::from(issue_id).to_string();
+    let finder = memchr::memmem::Finder::new(named.as_bytes());
+    let taken = |line: JournalLine<'_>| {
+        if finder.find(line.bytes).is_some()
+            && let Ok(row) = StepRow::parse(line.bytes)
+            && row.action == action::WORKER_LOOP
+            && row.issue_id.as_deref() == Some(issue_id)
+        {
+            rows.push((line.number, row));
+        }
+        Ok(())
+    };
+    Journal::new(path).refresh(Tail::Peek, |_| (), taken)?;
+    Ok(rows)
+}
+
 /// How much of a trajectory is read at a time from its end.
 const CHUNK: u64 = 1 << 20;
 

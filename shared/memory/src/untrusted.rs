@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, renameat, u
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
@@ -111,6 +111,21 @@ pub fn read_in_checkout(
     }
 }
 
+/// Reads a file of at most `limit` bytes in a folder that steps may write; `None` where
+/// there is none, and where it is anything but a regular file of that size.
+pub fn read_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let (folder, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let folder = UntrustedFolder::open(folder, Path::new("")).ok()?;
+    folder.read(name, limit).ok()?
+}
+
+/// Reads the last bytes of such a file, `most` of them; `None` where there is none.
+pub fn read_end(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let (folder, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let folder = UntrustedFolder::open(folder, Path::new("")).ok()?;
+    folder.read_end(name, most).ok()?
+}
+
 /// A folder that a step can write, by its descriptor.
 #[derive(Debug)]
 pub struct UntrustedFolder {
@@ -189,6 +204,53 @@ impl UntrustedFolder {
     /// [`UntrustedError`].
     pub fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, UntrustedError> {
         let path = self.path.join(name);
+        let Some((file, length)) = self.open_file(name)? else {
+            return Ok(None);
+        };
+        if length > limit {
+            return Err(UntrustedError::TooLarge { path, limit });
+        }
+        let mut bytes = Vec::new();
+        // It may grow meanwhile.
+        let mut file = file.take(limit.saturating_add(1));
+        file.read_to_end(&mut bytes)
+            .map_err(|source| UntrustedError::Io {
+                operation: "read",
+                path: path.clone(),
+                source,
+            })?;
+        if bytes.len() as u64 > limit {
+            return Err(UntrustedError::TooLarge { path, limit });
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Reads the last bytes of a file, `most` of them; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError`].
+    pub fn read_end(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, UntrustedError> {
+        let Some((mut file, length)) = self.open_file(name)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        let read = file
+            .seek(SeekFrom::Start(length.saturating_sub(most)))
+            .and_then(|_| file.take(most).read_to_end(&mut bytes));
+        match read {
+            Ok(_) => Ok(Some(bytes)),
+            Err(source) => Err(UntrustedError::Io {
+                operation: "read",
+                path: self.path.join(name),
+                source,
+            }),
+        }
+    }
+
+    /// Opens a file to read it, and returns its length; `None` where there is none.
+    fn open_file(&self, name: &str) -> Result<Option<(File, u64)>, UntrustedError> {
+        let path = self.path.join(name);
         let name = self.name(name, "read")?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = match beneath(&self.folder, &name, flags, Mode::empty()) {
@@ -199,13 +261,17 @@ impl UntrustedFolder {
             Err(Errno::NXIO) => return Err(not_regular(path, "a socket or device")),
             Err(error) => return Err(failed("read", &path)(error)),
         };
-        let io = |source| UntrustedError::Io {
-            operation: "read",
-            path: path.clone(),
-            source,
-        };
         let file = File::from(file);
-        let meta = file.metadata().map_err(io)?;
+        let meta = match file.metadata() {
+            Ok(meta) => meta,
+            Err(source) => {
+                return Err(UntrustedError::Io {
+                    operation: "read",
+                    path,
+                    source,
+                });
+            }
+        };
         if !meta.is_file() {
             let found = if meta.is_dir() {
                 "a folder"
@@ -220,17 +286,7 @@ impl UntrustedFolder {
         if links != 1 {
             return Err(UntrustedError::Linked { path, links });
         }
-        if meta.len() > limit {
-            return Err(UntrustedError::TooLarge { path, limit });
-        }
-        let mut bytes = Vec::new();
-        // It may grow meanwhile.
-        let mut file = file.take(limit.saturating_add(1));
-        file.read_to_end(&mut bytes).map_err(io)?;
-        if bytes.len() as u64 > limit {
-            return Err(UntrustedError::TooLarge { path, limit });
-        }
-        Ok(Some(bytes))
+        Ok(Some((file, meta.len())))
     }
 
     /// Writes a file whole, in the place of whatever has its name.

@@ -1,6 +1,7 @@
 //! Rows of cells as aligned lines that fit a width.
 
 use premath_kernel::json::plain::plain;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The space between two columns.
 const GAP: usize = 2;
@@ -37,7 +38,13 @@ impl Column {
     }
 }
 
-/// Returns rows as aligned lines of at most `width` characters, each escaped. The
+/// Returns how many columns a text takes on a terminal: those of East Asian
+/// scripts and emoji take two.
+pub fn width_of(text: &str) -> usize {
+    text.width()
+}
+
+/// Returns rows as aligned lines of at most `width` columns, each escaped. The
 /// last column takes what is left and is cut; it keeps at least `last_least`
 /// characters where columns can be left out for it.
 pub fn lines(
@@ -54,9 +61,9 @@ pub fn lines(
         .iter()
         .enumerate()
         .map(|(index, column)| {
-            let of_row = |row: &Vec<String>| row.get(index).map_or(0, |cell| cell.chars().count());
+            let of_row = |row: &Vec<String>| row.get(index).map_or(0, |cell| width_of(cell));
             let widest = cells.iter().map(of_row).max().unwrap_or(0);
-            widest.max(column.head.chars().count())
+            widest.max(width_of(column.head)).min(CELL_MAX)
         })
         .collect();
     let shown = shown(columns, &widths, width, last_least);
@@ -108,26 +115,35 @@ fn line(
         let cell = row.get(*index).map_or("", String::as_str);
         let is_last = place + 1 == shown.len();
         if is_last {
-            let left = width.saturating_sub(line.chars().count());
+            let left = width.saturating_sub(width_of(&line));
             line.push_str(&fitted(cell, left));
-        } else if columns[*index].is_figure {
-            let wide = widths[*index].min(CELL_MAX);
-            line.push_str(&format!("{:>wide$}  ", fitted(cell, wide)));
         } else {
-            let wide = widths[*index].min(CELL_MAX);
-            line.push_str(&format!("{:wide$}  ", fitted(cell, wide)));
+            let cell = fitted(cell, widths[*index]);
+            let space = " ".repeat(widths[*index].saturating_sub(width_of(&cell)));
+            let (before, after) = match columns[*index].is_figure {
+                true => (space.as_str(), ""),
+                false => ("", space.as_str()),
+            };
+            line.push_str(&format!("{before}{cell}{after}  "));
         }
     }
     let line = line.trim_end();
     fitted(line, width)
 }
 
-/// Returns a text of at most so many characters, with a sign where it is cut.
+/// Returns a text of at most so many columns, with a sign where it is cut.
 pub(crate) fn fitted(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if width_of(text) <= most {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    let (mut kept, mut taken) = (String::new(), 0);
+    for c in text.chars() {
+        taken += c.width().unwrap_or(0);
+        if taken >= most {
+            break;
+        }
+        kept.push(c);
+    }
     match most {
         0 => String::new(),
         _ => format!("{}…", kept.trim_end()),
@@ -137,13 +153,13 @@ pub(crate) fn fitted(text: &str, most: usize) -> String {
 /// Returns texts as few lines as they fit on, with a mark before the first one.
 pub(crate) fn flowed(mark: &str, parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    let indent = mark.chars().count();
+    let indent = width_of(mark);
     for part in parts {
         let part = plain(part);
-        let length = part.chars().count();
+        let length = width_of(&part);
         match lines.last_mut() {
             // A comma may follow.
-            Some(line) if line.chars().count() + 2 + length < width => {
+            Some(line) if width_of(line) + 2 + length < width => {
                 line.push_str(", ");
                 line.push_str(&part);
             }
@@ -204,6 +220,18 @@ mod tests {
             ]
         );
         assert_eq!(lines(&COLUMNS, &rows(), 24, 12)[0], "LANE       TITLE");
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_columns() {
+        assert_eq!(fitted("日本語の題名", 12), "日本語の題名");
+        assert_eq!(fitted("日本語の題名", 11), "日本語の題…");
+        assert_eq!(fitted("日本語の題名", 10), "日本語の…");
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let rows = [row(["日本", "1", "2", "x"]), row(["abcd", "1", "2", "x"])];
+        let lines = lines(&COLUMNS, &rows, 40, 5);
+        assert_eq!(lines[1], "日本      1     2  x");
+        assert_eq!(lines[2], "abcd      1     2  x");
     }
 
     #[test]

@@ -7,4 +7,5 @@
 pub mod columns;
 pub mod figures;
 pub mod plan;
+pub mod report;
 pub mod status;

@@ -48,7 +48,64 @@ impl HistoryError {
     }
 }
 
+/// How large the difference between two commits is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiffSize {
+    /// Files that differ.
+    pub files: u64,
+    /// Lines that only the later commit has.
+    pub added: u64,
+    /// Lines that only the earlier commit has.
+    pub deleted: u64,
+}
+
+/// A larger file counts as a file without lines.
+const COUNTED_MAX: i64 = 1 << 20;
+
 impl History {
+    /// Returns how large the change of a commit is, against its first parent; `None`
+    /// where there is no such commit.
+    pub fn change_of(&self, commit: &str) -> Option<DiffSize> {
+        let commit = self.git.find_commit(Oid::from_str(commit).ok()?).ok()?;
+        let parent = commit.parent(0).ok().and_then(|parent| parent.tree().ok());
+        self.size(parent.as_ref(), &commit.tree().ok()?)
+    }
+
+    /// Returns how large the change of a branch is since it left another; `None` where
+    /// either is gone.
+    pub fn change_since(&self, from: &str, branch: &str) -> Option<DiffSize> {
+        let tip = self.tip_of(branch)?;
+        let base = self
+            .git
+            .merge_base(self.tip_of(from)?.id(), tip.id())
+            .ok()?;
+        let base = self.git.find_commit(base).ok()?.tree().ok()?;
+        self.size(Some(&base), &tip.tree().ok()?)
+    }
+
+    fn tip_of(&self, branch: &str) -> Option<git2::Commit<'_>> {
+        let name = match branch {
+            "HEAD" => branch.to_owned(),
+            branch => format!("refs/heads/{branch}"),
+        };
+        self.git.find_reference(&name).ok()?.peel_to_commit().ok()
+    }
+
+    fn size(&self, from: Option<&git2::Tree<'_>>, to: &git2::Tree<'_>) -> Option<DiffSize> {
+        let mut options = git2::DiffOptions::new();
+        options.context_lines(0).max_size(COUNTED_MAX);
+        let diff = self
+            .git
+            .diff_tree_to_tree(from, Some(to), Some(&mut options));
+        let stats = diff.ok()?.stats().ok()?;
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        Some(DiffSize {
+            files: count(stats.files_changed()),
+            added: count(stats.insertions()),
+            deleted: count(stats.deletions()),
+        })
+    }
+
     /// Opens a repository by its main worktree. `allowed` are the keys that
     /// may sign; where they are not known, no key is refused.
     ///

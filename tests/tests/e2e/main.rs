@@ -50,6 +50,7 @@ mod refusals;
 mod remote;
 mod repair;
 mod report;
+mod review;
 mod rights;
 mod sandbox;
 mod schemas;

@@ -10,9 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 
 const EDIT: &str = "echo x > src/$PREMATH_ISSUE_ID.txt";
 
-/// The latest report, as `premath report` prints it.
+/// The latest text that a batch saved at its end.
 fn report(scratch: &Scratch) -> String {
-    scratch.premath(["report"]).end().exits(0).stdout
+    let listed = scratch.premath(["report", "--list", "--json"]).end();
+    let listed = listed.exits(0).json();
+    fs::read_to_string(listed["items"][0]["path"].as_str().unwrap()).unwrap()
 }
 
 fn issues(ids: &[&str]) -> Vec<Value> {
@@ -26,8 +28,8 @@ fn a_batchs_report_can_be_read_again() {
         .premath(["report"])
         .end()
         .exits(1)
-        .says("no report in ")
-        .says("`harness-coordinator` writes one at the end of each batch");
+        .says("no batch in ")
+        .says("did work yet; `harness-coordinator` runs one");
     scratch.batch(EDIT, "true").end().exits(0);
     let printed = report(&scratch);
     let listed = scratch.premath(["report", "--list", "--json"]).end();
@@ -44,7 +46,7 @@ fn a_batchs_report_can_be_read_again() {
         "{printed}"
     );
     let last = printed.lines().last().unwrap();
-    let end = format!("report saved in {path}; `premath report` prints it");
+    let end = format!("report saved in {path}; `premath report` has more");
     assert_eq!(last, end);
     assert_eq!(fs::read_to_string(path).unwrap(), printed);
     let mode = fs::metadata(path).unwrap().permissions().mode();
@@ -52,12 +54,15 @@ fn a_batchs_report_can_be_read_again() {
     let named = scratch
         .premath(["report", "--batch", batch, "--json"])
         .end();
-    assert_eq!(named.exits(0).json()["text"], printed);
+    let named = named.exits(0).json();
+    assert_eq!(named["batches"][0]["batchId"], batch);
+    let kept = format!("artifacts/reports/{batch}.txt");
+    assert_eq!(named["keptTexts"], serde_json::json!([kept]));
     scratch
         .premath(["report", "--batch", "hb1_none"])
         .end()
         .exits(1)
-        .says("no report of batch hb1_none");
+        .says("no batch hb1_none in ");
     // It is nothing that a commit takes along.
     let status = scratch.git_command(["status", "--porcelain", "--", "artifacts/reports"]);
     assert_eq!(status.end().exits(0).stdout, "");
@@ -67,6 +72,121 @@ fn a_batchs_report_can_be_read_again() {
 fn landing_report(scratch: &Scratch, work: &str, verify: &str, code: i32) -> String {
     scratch.landing_batch(work, verify).end().exits(code);
     report(scratch)
+}
+
+#[test]
+fn an_empty_batch_never_hides_the_last_one_that_did_work() {
+    let scratch = Scratch::with_issues(1, &issues(&["a"]));
+    scratch.batch(EDIT, "true").end().exits(0);
+    let made = || scratch.premath(["report", "--json"]).end().exits(0).json();
+    let before = made();
+    scratch.batch(EDIT, "true").end().exits(0);
+    let after = made();
+    assert_eq!(after["batches"], before["batches"]);
+    assert_eq!(after["laterEmptyBatches"], 1);
+    assert_eq!(after["totals"]["closed"], 1);
+    let since = scratch.premath(["report", "--since", "1h", "--json"]).end();
+    assert_eq!(
+        since.exits(0).json()["batches"].as_array().unwrap().len(),
+        2
+    );
+    scratch
+        .premath(["report", "--since", "soon"])
+        .end()
+        .exits(2)
+        .says("expected a time");
+}
+
+#[test]
+fn a_report_and_a_history_have_failures_with_their_proof_and_commands() {
+    let scratch = one_of_each();
+    scratch
+        .premath(["retry", "c", "--note", "three is three"])
+        .end()
+        .exits(0);
+    let verify = "[ $PREMATH_ISSUE_ID != c ] || { echo 'four is two'; exit 1; }";
+    scratch
+        .default_batch(EDIT, verify)
+        .args(NO_STARTUP)
+        .end()
+        .exits(1);
+    let shown = scratch
+        .premath(["report", "--width", "80"])
+        .end()
+        .exits(0)
+        .stdout;
+    for expected in [
+        "FAILED (1)",
+        "why       check_failed: ",
+        "output    artifacts/streams/worker.1.c.2.verify.stdout",
+        "premath retry c --note \"…\"",
+        "git diff harness/integration...harness/salvage/c/2",
+        "1 of 2",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    let of_issue = scratch.premath(["report", "--issue", "c", "--json"]).end();
+    let of_issue = of_issue.exits(0).json();
+    assert_eq!(of_issue["totals"]["attempts"], 2, "{of_issue}");
+    assert_eq!(of_issue["batches"].as_array().unwrap().len(), 2);
+    // The history has every attempt, and the stream that has content.
+    let history = scratch.premath(["issue", "show", "c", "--json"]).end();
+    let history = history.exits(0).json();
+    let attempts = history["attempts"].as_array().unwrap();
+    let ends: Vec<&Value> = attempts.iter().map(|one| &one["outputEnd"]).collect();
+    assert_eq!(
+        ends,
+        [
+            &serde_json::json!(["three is two"]),
+            &serde_json::json!(["four is two"])
+        ]
+    );
+    assert_ne!(attempts[0]["batchId"], attempts[1]["batchId"]);
+    let text = scratch
+        .premath(["issue", "show", "c"])
+        .end()
+        .exits(0)
+        .stdout;
+    for expected in [
+        "attempts (2), latest first",
+        "| four is two",
+        "| three is two",
+        "run log row ",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn what_a_command_printed_into_the_wrong_stream_or_a_link_is_handled() {
+    let scratch = Scratch::with_issues(1, &issues(&["a"]));
+    scratch
+        .batch("echo 'it broke'; exit 1", "true")
+        .end()
+        .exits(1);
+    let shown = || {
+        scratch
+            .premath(["issue", "show", "a", "--json"])
+            .end()
+            .exits(0)
+            .json()
+    };
+    let attempt = shown()["attempts"][0].clone();
+    assert_eq!(
+        attempt["failureClasses"],
+        serde_json::json!(["work_failed"])
+    );
+    let output = attempt["output"].as_str().unwrap();
+    assert!(output.ends_with(".work.stdout"), "{output}");
+    assert_eq!(attempt["outputEnd"], serde_json::json!(["it broke"]));
+    // A link in its place is not followed.
+    let path = scratch.root.join(output);
+    let secret = scratch.folder().join("secret");
+    fs::write(&secret, "a secret\n").unwrap();
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&secret, &path).unwrap();
+    let attempt = shown()["attempts"][0].clone();
+    assert_eq!(attempt["outputEnd"], serde_json::json!([]), "{attempt}");
 }
 
 /// A batch of which `a` lands, `b` changed nothing and `c` is not verified.

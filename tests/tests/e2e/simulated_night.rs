@@ -8,7 +8,7 @@ use crate::misbehaviour::{VERIFY, command_line, may_write_limits, titled};
 use premath_evidence::Agent;
 use premath_tests::scripted::Misbehaviour;
 use premath_tests::{Dice, Ended, Length, NO_STARTUP, Scratch, binaries};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
@@ -235,4 +235,173 @@ fn what_a_night_reports_for_each_issue_is_what_its_script_was() {
         "seed {seed}"
     );
     every_close_is_on_the_target(&scratch);
+    the_report_equals(&scratch, &script, &ended);
+}
+
+/// Compares every figure of the report with what the script of the night, the end of
+/// the batch and git say.
+fn the_report_equals(scratch: &Scratch, script: &Script, ended: &Ended) {
+    let report = scratch.premath(["report", "--json"]).end().exits(0).json();
+    let totals = &report["totals"];
+    let (mut closed, mut attempts, mut retried, mut after_retry) = (0_u64, 0, 0, 0);
+    let (mut by_outcome, mut by_class) = (Counts::new(), Counts::new());
+    let mut clusters = BTreeMap::<String, u64>::new();
+    for (_, outcome) in script.values() {
+        attempts += outcome.attempts;
+        retried += u64::from(outcome.attempts > 1);
+        let is_closed = outcome.ending == "closed";
+        closed += u64::from(is_closed);
+        after_retry += u64::from(is_closed && outcome.attempts > 1);
+        for class in outcome.classes.iter().filter_map(|classes| classes.first()) {
+            *clusters.entry(class.clone()).or_default() += 1;
+        }
+        if !is_closed {
+            let word = match outcome.ending {
+                "discovered" => "follow-up filed",
+                other => other,
+            };
+            *by_outcome.entry(word.to_owned()).or_default() += 1;
+            let class = outcome.classes.last().unwrap()[0].clone();
+            *by_class.entry(class).or_default() += 1;
+        }
+    }
+    let issues = u64::try_from(script.len()).unwrap();
+    let expected = json!({
+        "issues": issues, "closed": closed, "failed": issues - closed, "attempts": attempts,
+        "retried": retried, "failedByOutcome": by_outcome, "failedByClass": by_class,
+        "landed": closed, "unchanged": 0, "repaired": 0, "repairRounds": 0, "flaky": 0,
+        "denials": 0,
+    });
+    for (name, count) in expected.as_object().unwrap() {
+        assert_eq!(totals[name], *count, "{name}");
+    }
+    // What the batch itself counted, while it ran.
+    let summary = ended.events().last().unwrap().clone();
+    assert_eq!(totals["closes"], summary["closes"]);
+    assert_eq!(totals["closes"]["afterRetry"], after_retry);
+    let mut found = BTreeMap::<String, u64>::new();
+    for cluster in report["clusters"].as_array().unwrap() {
+        let class = cluster["failureClass"].as_str().unwrap().to_owned();
+        *found.entry(class).or_default() += cluster["attempts"].as_u64().unwrap();
+    }
+    assert_eq!(found, clusters, "failed attempts by class");
+    usage_equals(scratch, &report, &summary);
+    salvage_equals(scratch, &report, script);
+    every_figure_has_its_proof(scratch, &report);
+    for form in ["", "--json", "--markdown", "--html"] {
+        let words = ["report", form].into_iter().filter(|word| !word.is_empty());
+        let made = || scratch.premath(words.clone()).end().exits(0).stdout;
+        assert_eq!(made(), made(), "{form}: the same files give the same bytes");
+    }
+}
+
+/// Counts by name.
+type Counts = BTreeMap<String, u64>;
+
+/// Tokens and cost, by agent and in all.
+fn usage_equals(scratch: &Scratch, report: &Value, summary: &Value) {
+    let (mut tokens, mut unknown, mut cost, mut steps) = (0, 0, 0, 0);
+    for row in scratch.steps() {
+        steps += 1;
+        let used = &row["agent"]["tokens"];
+        let total = || used["input"].as_u64().unwrap() + used["output"].as_u64().unwrap();
+        match used.is_null() {
+            true => unknown += 1,
+            false => tokens += total(),
+        }
+        cost += u64::from(row["agent"]["costNanoUsd"].is_null());
+    }
+    let usage = &report["totals"]["usage"];
+    let sum = &usage["tokens"];
+    let sum = sum["input"].as_u64().unwrap() + sum["output"].as_u64().unwrap();
+    assert_eq!(
+        (sum, usage["tokensUnknown"].as_u64().unwrap()),
+        (tokens, unknown)
+    );
+    // No agent of the night reports a price: that is unknown, and not 0.
+    assert_eq!(cost, steps);
+    assert_eq!(
+        (&usage["costNanoUsd"], usage["costUnknown"].as_u64()),
+        (&Value::Null, Some(steps))
+    );
+    for provider in summary["providers"].as_array().unwrap() {
+        let agents = report["agents"].as_array().unwrap().iter();
+        let mut of_provider = Counts::new();
+        for agent in agents.filter(|agent| agent["agent"] == provider["provider"]) {
+            *of_provider.entry("steps".to_owned()).or_default() += agent["steps"].as_u64().unwrap();
+            for kind in ["input", "cached", "output"] {
+                let count = agent["usage"]["tokens"][kind].as_u64().unwrap_or(0);
+                *of_provider.entry(kind.to_owned()).or_default() += count;
+            }
+        }
+        assert_eq!(provider["steps"].as_u64().unwrap(), of_provider["steps"]);
+        for kind in ["input", "cached", "output"] {
+            assert_eq!(
+                provider["tokens"][kind].as_u64().unwrap(),
+                of_provider[kind],
+                "{kind}"
+            );
+        }
+    }
+}
+
+/// What was salvaged: the branches of git, and those issues whose scripts leave work that
+/// fails.
+fn salvage_equals(scratch: &Scratch, report: &Value, script: &Script) {
+    let kept = report["salvage"].as_array().unwrap();
+    let mut named: Vec<&str> = kept
+        .iter()
+        .flat_map(|kept| kept["keptAt"].as_str().unwrap().split(", "))
+        .collect();
+    named.sort_unstable();
+    let branches = scratch.branches();
+    let mut branches: Vec<&str> = branches
+        .iter()
+        .map(|branch| branch.strip_prefix("refs/heads/").unwrap_or(branch))
+        .filter(|branch| branch.starts_with("harness/salvage/"))
+        .collect();
+    branches.sort_unstable();
+    assert_eq!(named, branches);
+    for (id, (title, _)) in script {
+        if title == "wrong-work" {
+            let branch = format!("harness/salvage/{id}/1");
+            assert!(named.contains(&&*branch), "{branch}");
+        }
+    }
+}
+
+/// The rows that are named are those of the issue, and the witnesses and outputs are there.
+fn every_figure_has_its_proof(scratch: &Scratch, report: &Value) {
+    let log = fs::read_to_string(scratch.trajectory_path()).unwrap();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let row = |number: &Value| &lines[usize::try_from(number.as_u64().unwrap()).unwrap() - 1];
+    let listed = |name: &str| report[name].as_array().unwrap().clone();
+    let mut witnesses = 0;
+    for issue in listed("failed").iter().chain(&listed("closed")) {
+        for step in issue["steps"].as_array().unwrap() {
+            assert_eq!(row(&step["row"])["stepId"], step["stepId"]);
+            for file in step["witnesses"].as_array().unwrap() {
+                assert!(
+                    scratch.root.join(file.as_str().unwrap()).is_file(),
+                    "{file}"
+                );
+                witnesses += 1;
+            }
+        }
+    }
+    assert!(witnesses > 0);
+    for item in listed("review") {
+        assert_eq!(row(&item["row"])["stepId"], item["stepId"]);
+        let revision = item["revision"].as_str().unwrap();
+        let git = ["cat-file", "-e", revision];
+        scratch.git_command(git).end().exits(0);
+    }
+    for cluster in listed("clusters") {
+        for number in cluster["rows"].as_array().unwrap() {
+            assert_eq!(row(number)["failureClasses"][0], cluster["failureClass"]);
+        }
+    }
 }

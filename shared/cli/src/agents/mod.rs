@@ -4,6 +4,8 @@
 mod probe;
 mod trial;
 
+pub(crate) use probe::find;
+
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::terminal::plain;

@@ -20,7 +20,7 @@ const MOST: u64 = 64 << 20;
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Finds a program on PATH, as a shell would.
-pub(super) fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     env::split_paths(&folders)
         .map(|folder| folder.join(program))

@@ -8,7 +8,7 @@ use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{StoreError, artifact, last_step};
+use premath_memory::{StoreError, artifact, last_step, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -101,8 +101,15 @@ impl LastFailure {
     }
 }
 
-fn document(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&artifact::read(path).ok()??).ok()
+/// The largest witness that is read for the sake of a line.
+const WITNESS_MAX: u64 = 16 << 20;
+
+/// How much of an error output is searched for a line, from its end.
+const OUTPUT_SEARCHED: u64 = 1 << 20;
+
+/// Reads a witness; a step may have put anything in its place.
+pub(crate) fn document(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&untrusted::read_file(path, WITNESS_MAX)?).ok()
 }
 
 /// What a call of a turn failed with, by the class that the step failed with.
@@ -151,7 +158,7 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, P
 
 /// The last line of a command's error output that names the class.
 fn named_line(output: &Path, class: &str) -> Option<String> {
-    let bytes = artifact::read(output).ok()??;
+    let bytes = untrusted::read_end(output, OUTPUT_SEARCHED)?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text
         .lines()

@@ -6,6 +6,7 @@ mod check;
 mod edit;
 pub(crate) mod failure;
 mod form;
+mod history;
 mod import;
 mod lease;
 mod outbox;
@@ -49,7 +50,7 @@ enum IssueCommand {
     Add(add::AddArgs),
     /// List issues by id, closed ones included
     List(query::ListArgs),
-    /// Show one issue and its blockers
+    /// Show one issue, its blockers and its attempts over all batches
     Show(query::ShowArgs),
     /// List ready issues by priority, then id
     Ready(query::LimitArgs),

@@ -1,6 +1,7 @@
 //! Commands that look at issues.
 
 use super::failure::LastFailure;
+use super::history::Past;
 use super::view::{
     EdgeItem, HoldItem, IssueView, edge_item, hold_item, holds_text, issue_table, item, lease_text,
 };
@@ -14,6 +15,7 @@ use premath_kernel::issue::graph::Hold;
 use premath_kernel::issue::lease::{self, LeaseRefusal, LeaseState};
 use premath_kernel::issue::{EdgeKind, Status, natural};
 use premath_memory::{ChangeError, IssueMemory, IssueRow, MemoryView, clock};
+use premath_view::report::PastAttempt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -273,6 +275,10 @@ pub(crate) struct ShowAnswer<'a> {
     /// no step failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<LastFailure>,
+    /// Its attempts over all batches, in the order of the run log; absent where there
+    /// was none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attempts: Vec<PastAttempt>,
 }
 
 fn blocked_item<'a>(
@@ -329,24 +335,13 @@ pub(super) struct ShowArgs {
 impl ShowArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let memory = paths::open(path, false)?;
+        let past = Past::of(&self.id, path);
         let answer = memory.view(|view| match view.row(&self.id) {
-            Some(row) if row.issue.status.is_terminal() => Ok(shown(row, &view, None)),
-            Some(row) => Ok(match last_failure(&self.id) {
-                Ok(failure) => shown(row, &view, failure),
-                // The issue is shown all the same.
-                Err(error) => shown(row, &view, None).note(format!(
-                    "cannot determine why it did not close: {}",
-                    error.chain()
-                )),
-            }),
+            Some(row) => Ok(shown(row, &view, past)),
             None => Err(CliError::Change(ChangeError::Refused(no_such(&self.id)))),
         })??;
         Ok(with_cut_note(answer, &memory))
     }
-}
-
-fn last_failure(id: &str) -> Result<Option<LastFailure>, CliError> {
-    Ok(LastFailure::of(id, &paths::roots()?)?)
 }
 
 /// The refusal of an id that no issue has.
@@ -357,14 +352,17 @@ pub(crate) fn no_such(id: &str) -> LeaseRefusal {
     }
 }
 
-fn shown(row: &IssueRow, view: &MemoryView<'_>, last_failure: Option<LastFailure>) -> Answer {
+fn shown(row: &IssueRow, view: &MemoryView<'_>, past: Past) -> Answer {
     let issue = &row.issue;
+    let attempts = past.text();
+    let last_failure = past.failure.filter(|_| !issue.status.is_terminal());
     let state = lease::state(Some(issue), &clock::observe());
-    let ready = view.graph().is_ready(&issue.id);
-    let holds = view.graph().holds(&issue.id);
+    let (graph, id) = (view.graph(), &issue.id);
+    let (ready, holds) = (graph.is_ready(id), graph.holds(id));
     let failure = last_failure.as_ref().map(LastFailure::text);
     let document = ShowAnswer {
         last_failure,
+        attempts: past.attempts,
         issue: item(row),
         lease_state: state.as_str(),
         ready,
@@ -374,10 +372,9 @@ fn shown(row: &IssueRow, view: &MemoryView<'_>, last_failure: Option<LastFailure
         status if ready => format!("{status} (ready)"),
         status => status.to_owned(),
     };
-    let lease = match &issue.lease {
-        Some(lease) => format!("{}: {}", state.as_str(), lease_text(lease)),
-        None => String::new(),
-    };
+    let lease = issue.lease.as_ref();
+    let lease = lease.map(|lease| format!("{}: {}", state.as_str(), lease_text(lease)));
+    let lease = lease.unwrap_or_default();
     let mut text = format!("{}  {}\n", plain(&issue.id), plain(&row.text_of("title")));
     for (name, value) in [
         ("status", status),
@@ -412,5 +409,8 @@ fn shown(row: &IssueRow, view: &MemoryView<'_>, last_failure: Option<LastFailure
     if let Some(failure) = failure {
         let _ = write!(text, "\nlast failure\n{}", block(&failure));
     }
-    Answer::new(document, text)
+    text.push_str(&attempts);
+    past.error
+        .into_iter()
+        .fold(Answer::new(document, text), Answer::note)
 }

@@ -24,6 +24,7 @@ use crate::policy::{
 };
 use crate::report::{ReportAnswer, ReportsAnswer};
 use crate::retry::DecideAnswer;
+use crate::review::ReviewAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
@@ -464,7 +465,10 @@ pub(super) const KINDS: &[SchemaKind] = &[
         answer::<WhyAnswer>(&["why"], "issuesPath")
     }),
     kind("answer-report", "premath report --json", || {
-        answer::<ReportAnswer>(&["report"], "reportsPath")
+        answer::<ReportAnswer>(&["report"], "path")
+    }),
+    kind("answer-review", "premath review --json", || {
+        answer::<ReviewAnswer>(&["review"], "path")
     }),
     kind("answer-report-list", "premath report --list --json", || {
         answer::<ReportsAnswer>(&["report.list"], "reportsPath")

@@ -50,17 +50,17 @@ pub mod action {
     /// One step of a worker.
     pub const WORKER_LOOP: &str = "worker.loop";
     /// A coordinator opened a batch.
-    pub(crate) const BATCH_START: &str = "coordinator.batch_start";
+    pub const BATCH_START: &str = "coordinator.batch_start";
     /// A coordinator took up a batch whose coordinator was gone.
-    pub(crate) const BATCH_RESUME: &str = "coordinator.batch_resume";
+    pub const BATCH_RESUME: &str = "coordinator.batch_resume";
     /// A batch is over.
-    pub(crate) const BATCH_END: &str = "coordinator.batch_end";
+    pub const BATCH_END: &str = "coordinator.batch_end";
     /// A step was interrupted by the death of its harness, and recovered.
-    pub(crate) const TAKE_OVER: &str = "coordinator.take_over";
+    pub const TAKE_OVER: &str = "coordinator.take_over";
     /// What a cut step, or a person, left in a lane was put aside.
-    pub(crate) const SALVAGE: &str = "worker.salvage";
+    pub const SALVAGE: &str = "worker.salvage";
     /// A coordinator refused to dispatch.
-    pub(crate) const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
+    pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
     /// An escalation outside a lane was carried out, or could not be.
     pub const ESCALATION: &str = "harness.escalation";
     /// A gated command begins.
@@ -77,26 +77,28 @@ pub mod action {
     /// The operator accepted a row of issue memory that changed outside a
     /// transaction.
     pub const CHANGES_ACCEPTED: &str = "operator.changes_accepted";
+    /// An operator reviewed the work of a step; the row's lineage names the step.
+    pub const REVIEWED: &str = "operator.reviewed";
     /// An operator asked something of a batch while it ran.
-    pub(crate) const CONTROL: &str = "operator.control";
+    pub const CONTROL: &str = "operator.control";
     /// The last commit that landed was verified without build state.
     pub const TIP_VERIFIED: &str = "coordinator.tip_verified";
     /// A lane was disabled.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.
-    pub(crate) const PROVIDER_PARKED: &str = "coordinator.provider_parked";
+    pub const PROVIDER_PARKED: &str = "coordinator.provider_parked";
     /// A provider that was parked answers again.
-    pub(crate) const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
+    pub const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
     /// Issues failed alike in a row, and dispatch pauses.
-    pub(crate) const BREAKER_OPEN: &str = "coordinator.breaker_open";
+    pub const BREAKER_OPEN: &str = "coordinator.breaker_open";
     /// Dispatch continues.
-    pub(crate) const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
+    pub const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
     /// The batch used up what it may.
-    pub(crate) const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
+    pub const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
     /// The batch waited without success for free disk or memory.
-    pub(crate) const ROOM_SHORT: &str = "coordinator.room_short";
+    pub const ROOM_SHORT: &str = "coordinator.room_short";
     /// What the batch's changes rest on was changed or removed.
-    pub(crate) const AUTHORITY_REVOKED: &str = "coordinator.authority_revoked";
+    pub const AUTHORITY_REVOKED: &str = "coordinator.authority_revoked";
 }
 
 /// Returns whether a result class counts as success (`contracts.md` 6).

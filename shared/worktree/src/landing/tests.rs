@@ -196,6 +196,46 @@ fn landed_work_is_taken_back_without_losing_other_work() {
 }
 
 #[test]
+fn an_operators_revert_is_always_a_commit_and_says_why() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let before = landing.tip().unwrap();
+    let put = |text: &str, parent: &str| {
+        let parent = git.find_commit(Oid::from_str(parent).unwrap()).unwrap();
+        let mut tree = git.treebuilder(Some(&parent.tree().unwrap())).unwrap();
+        let blob = git.blob(text.as_bytes()).unwrap();
+        tree.insert("file", blob, 0o100_644).unwrap();
+        let tree = git.find_tree(tree.write().unwrap()).unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        git.commit(None, &author, &author, text, &tree, &[&parent])
+            .unwrap()
+            .to_string()
+    };
+    let ours = put("1", &before);
+    // What the target does not have is not reverted.
+    assert_eq!(landing.revert(&ours, "why", None).unwrap(), Undone::Reset);
+    landing.advance(&before, &ours, "m").unwrap();
+    let Undone::Reverted(revert) = landing.revert(&ours, "it breaks names", None).unwrap() else {
+        panic!("not reverted");
+    };
+    assert_eq!(landing.tip().unwrap(), revert);
+    let commit = git.find_commit(Oid::from_str(&revert).unwrap()).unwrap();
+    assert_eq!(commit.parent_id(0).unwrap().to_string(), ours);
+    assert!(commit.message().unwrap().contains(", it breaks names."));
+    assert!(commit.tree().unwrap().get_name("file").is_none());
+    // Later work on the same lines is kept.
+    let again = put("2", &revert);
+    let later = put("3", &again);
+    landing.advance(&revert, &again, "m").unwrap();
+    landing.advance(&again, &later, "m").unwrap();
+    assert_eq!(
+        landing.revert(&again, "why", None).unwrap(),
+        Undone::Conflict
+    );
+    assert_eq!(landing.tip().unwrap(), later);
+}
+
+#[test]
 fn a_name_that_is_taken_gets_a_number() {
     let (folder, git) = repository();
     let landing = landing(folder.path(), "harness/integration").unwrap();

@@ -112,17 +112,50 @@ impl Landing {
                 }
                 continue;
             }
-            let reverted = reverted(&git, &landed, tip, signer).map_err(|error| match error {
-                SigningError::Git(error) => LandingError::git(failed)(error),
-                error => LandingError::Git {
-                    operation: failed,
-                    detail: error.to_string(),
-                },
-            });
-            let Some(revert) = reverted? else {
+            let why = "which failed the check after its landing";
+            let Some(revert) = reverted(&git, &landed, tip, (why, signer))? else {
                 return Ok(Undone::Conflict);
             };
             if self.swap(&git, tip, revert, &message)? == Advance::Done {
+                return Ok(Undone::Reverted(revert.to_string()));
+            }
+        }
+        Err(LandingError::Git {
+            operation: failed,
+            detail: format!("{} is being moved repeatedly", self.target()),
+        })
+    }
+}
+
+impl Landing {
+    /// Adds a commit to the target that reverts a landed one, and says why; only for
+    /// who has the [right to land](Landing::try_lock). No commit is lost.
+    /// [`Undone::Reset`] where the target does not have the commit.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn revert(
+        &self,
+        commit: &str,
+        why: &str,
+        signer: Option<&Signer>,
+    ) -> Result<Undone, LandingError> {
+        const ROUNDS: u32 = 8;
+        let failed = "revert the landed work";
+        let git = self.open()?;
+        let landed = Oid::from_str(commit)
+            .and_then(|id| git.find_commit(id))
+            .map_err(LandingError::git(failed))?;
+        for _ in 0..ROUNDS {
+            let tip = self.tip_in(&git)?;
+            if !holds(&git, tip, commit).map_err(LandingError::git(failed))? {
+                return Ok(Undone::Reset);
+            }
+            let Some(revert) = reverted(&git, &landed, tip, (why, signer))? else {
+                return Ok(Undone::Conflict);
+            };
+            if self.swap(&git, tip, revert, "premath: revert in review")? == Advance::Done {
                 return Ok(Undone::Reverted(revert.to_string()));
             }
         }
@@ -143,25 +176,33 @@ fn is_chain(git: &Repository, commits: &[String]) -> bool {
     })
 }
 
-/// Writes the commit that reverts another on a tip; `None` where they conflict.
+/// Writes the commit that reverts another on a tip, and says why; `None` where they
+/// conflict.
 fn reverted(
     git: &Repository,
     landed: &Commit<'_>,
     tip: Oid,
-    signer: Option<&Signer>,
-) -> Result<Option<Oid>, SigningError> {
-    let tip = git.find_commit(tip)?;
-    let mainline = u32::from(landed.parent_count() > 1);
-    let mut index = git.revert_commit(landed, &tip, mainline, None)?;
-    if index.has_conflicts() {
-        return Ok(None);
-    }
-    let tree = git.find_tree(index.write_tree_to(git)?)?;
-    let author = crate::signature(git)?;
-    let subject = landed.summary().ok().flatten().unwrap_or_default();
-    let message = format!(
-        "Revert \"{subject}\"\n\nReverts {}, which failed the check after its landing.\n",
-        landed.id()
-    );
-    write_commit(git, signer, &author, &message, &tree, &[&tip]).map(Some)
+    (why, signer): (&str, Option<&Signer>),
+) -> Result<Option<Oid>, LandingError> {
+    let failed = "take the landed work back";
+    let written = || -> Result<Option<Oid>, SigningError> {
+        let tip = git.find_commit(tip)?;
+        let mainline = u32::from(landed.parent_count() > 1);
+        let mut index = git.revert_commit(landed, &tip, mainline, None)?;
+        if index.has_conflicts() {
+            return Ok(None);
+        }
+        let tree = git.find_tree(index.write_tree_to(git)?)?;
+        let author = crate::signature(git)?;
+        let subject = landed.summary().ok().flatten().unwrap_or_default();
+        let message = format!("Revert \"{subject}\"\n\nReverts {}, {why}.\n", landed.id());
+        write_commit(git, signer, &author, &message, &tree, &[&tip]).map(Some)
+    };
+    written().map_err(|error| match error {
+        SigningError::Git(error) => LandingError::git(failed)(error),
+        error => LandingError::Git {
+            operation: failed,
+            detail: error.to_string(),
+        },
+    })
 }

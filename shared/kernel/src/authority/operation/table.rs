@@ -127,6 +127,7 @@ operations! {
         "op/premath.status"          "status"          - - reads;
         "op/premath.why"             "why"             - - reads;
         "op/premath.report"          "report"          - - reads;
+        "op/premath.review"          "review"          - - writes IssueUpdate;
         "op/premath.sandbox_explain" "sandbox explain" - - reads;
         "op/premath.sandbox_try"     "sandbox try"     - - reads;
         "op/premath.trust"           "trust"           - - writes;

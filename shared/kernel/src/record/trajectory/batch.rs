@@ -240,10 +240,7 @@ impl OpenBatch {
         match row.action.as_str() {
             action::WORKER_LOOP => {
                 let record = self.issues.entry(issue_id.clone()).or_default();
-                let cut = row.has_class(FailureClass::HarnessDied)
-                    || row.has_class(FailureClass::StepInterrupted)
-                    || row.is_limited();
-                if !row.succeeded() && !cut {
+                if !row.succeeded() && row.is_attempt() {
                     record.attempts.insert(Attempt::of(row));
                 }
                 record.escalated |= row

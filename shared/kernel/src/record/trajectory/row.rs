@@ -468,6 +468,18 @@ impl StepRow {
     }
 }
 
+impl StepRow {
+    /// Returns whether the row is of a step that used up an attempt, or closed its
+    /// issue: one that a limit, a person or the death of the harness cut short is
+    /// none.
+    pub fn is_attempt(&self) -> bool {
+        let cut = self.has_class(FailureClass::HarnessDied)
+            || self.has_class(FailureClass::StepInterrupted)
+            || self.is_limited();
+        self.action == super::action::WORKER_LOOP && (self.succeeded() || !cut)
+    }
+}
+
 /// Takes the sensitive changes; an empty list stays with the unknown fields.
 fn sensitive_changes(fields: &mut Map<String, Value>) -> Option<Vec<SensitiveChange>> {
     const NAME: &str = "sensitiveChanges";

@@ -1,0 +1,113 @@
+//! The history of an issue: all of its attempts, and how they look on a terminal, the
+//! last one first.
+
+use super::attempt::AttemptView;
+use super::page::Fact;
+use super::text::of_facts;
+use crate::figures::{UNKNOWN, Viewer, brief_ms, money, tokens};
+use premath_kernel::json::plain::plain;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// An attempt at an issue, with the end of what its command printed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PastAttempt {
+    /// The attempt.
+    #[serde(flatten)]
+    pub attempt: AttemptView,
+    /// The last lines of the output that has content; empty where it did not fail, and
+    /// where the output is an agent's event stream.
+    pub output_end: Vec<String>,
+}
+
+/// Returns the attempts at an issue as lines.
+pub fn history_lines(attempts: &[PastAttempt], viewer: &Viewer) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, past) in attempts.iter().enumerate().rev() {
+        let (attempt, number) = (&past.attempt, index + 1);
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        let batch = attempt.batch_id.as_ref();
+        let batch = batch.map_or_else(|| "no batch".to_owned(), |id| format!("batch {id}"));
+        lines.push(format!(
+            "{number}. {}, {}",
+            attempt.outcome.word(),
+            plain(&batch)
+        ));
+        lines.extend(of_facts(&facts(attempt, viewer), 2, viewer.width));
+        let end = past.output_end.iter();
+        lines.extend(end.map(|line| format!("  | {}", plain(&line.replace('\t', "    ")))));
+    }
+    lines
+}
+
+fn facts(attempt: &AttemptView, viewer: &Viewer) -> Vec<Fact> {
+    let start = attempt.started_at.as_ref().unwrap_or(&attempt.finished_at);
+    let lane = attempt.worker_id.as_ref();
+    let mut facts = vec![(
+        "began",
+        format!(
+            "{}, {}, took {}",
+            viewer.when(start.time()),
+            lane.map_or_else(|| "lane unknown".to_owned(), ToString::to_string),
+            attempt
+                .duration_ms
+                .map_or_else(|| UNKNOWN.to_owned(), brief_ms)
+        ),
+    )];
+    if let Some(class) = attempt.failure_classes.first() {
+        let said = attempt.said.as_deref().unwrap_or_default();
+        let classes = attempt.failure_classes.join(", ");
+        let text = match said.strip_prefix(class.as_str()) {
+            Some(rest) => format!("{classes}{rest}"),
+            None if said.is_empty() => classes,
+            None => format!("{classes}: {said}"),
+        };
+        facts.push(("why", text));
+    }
+    facts.push(("agent", agent(attempt)));
+    if attempt.denied() > 0 {
+        let denials = attempt.denials.iter();
+        let denials: Vec<String> = denials
+            .map(|(rule, count)| format!("{count} by {rule}"))
+            .collect();
+        facts.push(("denied", denials.join(", ")));
+    }
+    if let Some(commit) = &attempt.commit {
+        let landed = attempt.landed_on.as_ref();
+        let landed = landed.map_or_else(String::new, |target| format!(" on {target}"));
+        facts.push(("commit", format!("{commit}{landed}")));
+    }
+    if let Some(salvage) = &attempt.salvage {
+        facts.push(("saved", salvage.clone()));
+    }
+    if let Some(output) = &attempt.output {
+        facts.push(("output", output.clone()));
+    }
+    let mut proof = format!("run log row {}", attempt.row);
+    for witness in &attempt.witnesses {
+        proof.push(' ');
+        proof.push_str(witness);
+    }
+    facts.push(("proof", proof));
+    facts
+}
+
+fn agent(attempt: &AttemptView) -> String {
+    let name = attempt.agent.as_deref().unwrap_or("none recorded");
+    let model = attempt.model.as_ref().map(|model| format!(" ({model})"));
+    let used = attempt.tokens.map(|sum| tokens(sum.total()));
+    let cost = attempt.cost_nano_usd.map(money);
+    let mut text = format!(
+        "{name}{}, tokens {}, USD {}",
+        model.unwrap_or_default(),
+        used.as_deref().unwrap_or(UNKNOWN),
+        cost.as_deref().unwrap_or(UNKNOWN)
+    );
+    if attempt.repair_rounds > 0 {
+        text.push_str(&format!(", {} repair round(s)", attempt.repair_rounds));
+    }
+    text
+}

@@ -1,0 +1,208 @@
+//! The run log as a report looks at it: first for its batches, then for the rows
+//! of those that it is about.
+
+use jiff::Timestamp;
+use premath_kernel::json::id::{BatchId, IssueId, StepId};
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::record::trajectory::{StepRow, action};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A batch of the run log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LoggedBatch {
+    pub(super) batch_id: BatchId,
+    pub(super) first_row: u64,
+    pub(super) last_row: u64,
+    pub(super) started_at: Stamp,
+    /// The end of its last row.
+    pub(super) last_at: Stamp,
+    /// The row that closed it, with its result.
+    pub(super) end: Option<(u64, String)>,
+    pub(super) resumptions: u32,
+    /// How many attempts ended in it, those that were cut short included.
+    pub(super) steps: u64,
+    /// The row of the last of them.
+    last_step: u64,
+}
+
+/// The batches of a run log, and how often each issue was tried. A fold over the
+/// rows, with their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogIndex {
+    batches: Vec<LoggedBatch>,
+    by_id: BTreeMap<BatchId, usize>,
+    attempts: BTreeMap<IssueId, u64>,
+    target: Option<String>,
+    /// The rows of reviews, by the reference of the step that they are about.
+    reviewed: BTreeMap<String, ReviewedRow>,
+}
+
+/// What an operator decided about the work of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewedRow {
+    /// The line of the run log that proves it.
+    pub row: u64,
+    /// The decision: `accepted`, `reopened` or `reverted`.
+    pub decision: String,
+}
+
+/// Returns the reference of a step, as rows name it.
+pub fn step_ref(step_id: &StepId) -> String {
+    format!("trajectory://step/{step_id}")
+}
+
+impl LogIndex {
+    /// Takes in the next row.
+    pub fn observe(&mut self, number: u64, row: &StepRow) {
+        let is_step = row.action == action::WORKER_LOOP;
+        if let Some(issue) = row.issue_id.as_ref().filter(|_| row.is_attempt()) {
+            *self.attempts.entry(issue.clone()).or_default() += 1;
+        }
+        if let Some(landing) = row.landing.as_ref().filter(|_| is_step) {
+            self.target = Some(landing.target.clone());
+        }
+        if row.action == action::REVIEWED {
+            for reference in row.lineage_refs.iter() {
+                let reviewed = ReviewedRow {
+                    row: number,
+                    decision: row.result_class.clone(),
+                };
+                self.reviewed.insert(reference.to_owned(), reviewed);
+            }
+        }
+        let Some(batch_id) = &row.batch_id else {
+            return;
+        };
+        let index = *self.by_id.entry(batch_id.clone()).or_insert_with(|| {
+            self.batches.push(LoggedBatch {
+                batch_id: batch_id.clone(),
+                first_row: number,
+                last_row: number,
+                started_at: row.started_at.clone().unwrap_or(row.finished_at.clone()),
+                last_at: row.finished_at.clone(),
+                end: None,
+                resumptions: 0,
+                steps: 0,
+                last_step: 0,
+            });
+            self.batches.len() - 1
+        });
+        let batch = &mut self.batches[index];
+        batch.last_row = number;
+        batch.last_at = row.finished_at.clone();
+        match row.action.as_str() {
+            action::BATCH_RESUME => {
+                batch.resumptions = batch.resumptions.saturating_add(1);
+                batch.end = None;
+            }
+            action::BATCH_END => batch.end = Some((number, row.result_class.clone())),
+            _ if is_step => {
+                batch.steps += 1;
+                batch.last_step = number;
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the batches, in the order in which they began.
+    pub(super) fn batches(&self) -> &[LoggedBatch] {
+        &self.batches
+    }
+
+    pub(super) fn batch(&self, batch_id: &BatchId) -> Option<&LoggedBatch> {
+        Some(&self.batches[*self.by_id.get(batch_id)?])
+    }
+
+    /// Returns how many attempts an issue had in all batches.
+    pub(super) fn attempts(&self, issue_id: &IssueId) -> u64 {
+        self.attempts.get(issue_id).copied().unwrap_or(0)
+    }
+
+    /// Returns the last decision of an operator about the work of a step.
+    pub(super) fn reviewed(&self, step_id: &StepId) -> Option<&ReviewedRow> {
+        self.reviewed.get(&step_ref(step_id))
+    }
+
+    /// Returns the branch that work landed on last.
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+
+    /// Returns the last batch that did work.
+    fn last_working(&self) -> Option<&LoggedBatch> {
+        let working = self.batches.iter().filter(|batch| batch.steps > 0);
+        working.max_by_key(|batch| batch.last_step)
+    }
+}
+
+/// Which batches a report is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhichBatches {
+    /// The last one that did work.
+    LastWorking,
+    /// This one.
+    Named(BatchId),
+    /// Those that did something from then on.
+    Since(Timestamp),
+    /// All of them.
+    All,
+}
+
+/// The batches that a report is about, and of which issue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportScope {
+    batches: Vec<BatchId>,
+    /// From when on rows without a batch count; none of them counts without it.
+    alone_since: Option<Timestamp>,
+    issue: Option<IssueId>,
+}
+
+impl ReportScope {
+    /// Returns the scope of a report; `None` where there is no such batch, or none
+    /// that did work.
+    pub fn of(index: &LogIndex, which: &WhichBatches, issue: Option<IssueId>) -> Option<Self> {
+        let ids = |batches: &mut dyn Iterator<Item = &LoggedBatch>| -> Vec<BatchId> {
+            batches.map(|batch| batch.batch_id.clone()).collect()
+        };
+        let (batches, alone_since) = match which {
+            WhichBatches::LastWorking => (vec![index.last_working()?.batch_id.clone()], None),
+            WhichBatches::Named(id) => (vec![index.batch(id)?.batch_id.clone()], None),
+            WhichBatches::Since(from) => {
+                let since = |batch: &&LoggedBatch| batch.last_at.time() >= *from;
+                (ids(&mut index.batches.iter().filter(since)), Some(*from))
+            }
+            WhichBatches::All => (ids(&mut index.batches.iter()), Some(Timestamp::MIN)),
+        };
+        Some(Self {
+            batches,
+            alone_since,
+            issue,
+        })
+    }
+
+    /// Returns whether a row belongs to it.
+    pub fn takes(&self, row: &StepRow) -> bool {
+        let is_step = row.action == action::WORKER_LOOP;
+        if self.issue.is_some() && (!is_step || row.issue_id != self.issue) {
+            return false;
+        }
+        match &row.batch_id {
+            Some(id) => self.batches.contains(id),
+            None => {
+                let since = self.alone_since;
+                is_step && since.is_some_and(|since| row.finished_at.time() >= since)
+            }
+        }
+    }
+
+    pub(super) fn batches(&self) -> &[BatchId] {
+        &self.batches
+    }
+
+    pub(super) const fn issue(&self) -> Option<&IssueId> {
+        self.issue.as_ref()
+    }
+}

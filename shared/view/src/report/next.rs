@@ -1,0 +1,97 @@
+//! Commands as they must be typed.
+
+use super::{NextCommand, ReportedIssue};
+use premath_kernel::json::plain::{plain, shell_word};
+
+/// The most issues that one command names.
+const NAMED: usize = 20;
+
+/// Returns a word as a shell takes it, with nothing that acts on a terminal.
+pub(super) fn word(text: &str) -> String {
+    shell_word(&plain(text))
+}
+
+/// Returns ids as arguments: one that begins as a flag comes after `--`.
+fn ids<'a>(issues: impl Iterator<Item = &'a str>) -> String {
+    let ids: Vec<&str> = issues.collect();
+    let dashes = ids.iter().any(|id| id.starts_with('-'));
+    let words: Vec<String> = ids.iter().map(|id| word(id)).collect();
+    let dashes = if dashes { "-- " } else { "" };
+    format!("{dashes}{}", words.join(" "))
+}
+
+/// Returns the command that retries issues with a note.
+fn retry<'a>(issues: impl Iterator<Item = &'a str>) -> String {
+    let ids = ids(issues);
+    match ids.strip_prefix("-- ") {
+        Some(_) => format!("premath retry --note \"…\" {ids}"),
+        None => format!("premath retry {ids} --note \"…\""),
+    }
+}
+
+/// Returns the command that shows what a branch has beside another.
+pub(super) fn show_branch(target: &str, branch: &str) -> String {
+    format!("git diff {}...{}", word(target), word(branch))
+}
+
+/// Returns the command that shows a commit.
+pub(super) fn show_commit(commit: &str) -> String {
+    format!("git show {}", word(&commit[..commit.len().min(12)]))
+}
+
+fn command(command: String, purpose: impl Into<String>) -> NextCommand {
+    NextCommand {
+        command,
+        purpose: purpose.into(),
+    }
+}
+
+/// Returns what to do next about an issue that did not close.
+pub(super) fn of_failed(issue: &ReportedIssue, target: &str) -> Vec<NextCommand> {
+    let id = issue.issue_id.as_str();
+    let mut next = vec![
+        command(retry(std::iter::once(id)), "try it again with a hint"),
+        command(
+            format!("premath issue show {}", ids(std::iter::once(id))),
+            "show all of its attempts",
+        ),
+    ];
+    next.extend(
+        issue
+            .salvage_branches
+            .iter()
+            .map(|branch| command(show_branch(target, branch), "show the work that it left")),
+    );
+    next
+}
+
+/// Returns what to do next about a report.
+pub(super) fn of_report(
+    failed: &[ReportedIssue],
+    to_review: usize,
+    landed_on: Option<&str>,
+) -> Vec<NextCommand> {
+    let mut next = Vec::new();
+    if to_review > 0 {
+        next.push(command(
+            "premath review".to_owned(),
+            "go through what landed or was salvaged, in this order",
+        ));
+    }
+    if let Some(target) = landed_on {
+        let merge = format!("git merge {}", word(target));
+        next.push(command(merge, "merge what landed into the current branch"));
+    }
+    if !failed.is_empty() {
+        let named = failed
+            .iter()
+            .take(NAMED)
+            .map(|issue| issue.issue_id.as_str());
+        let purpose = match failed.len().saturating_sub(NAMED) {
+            0 => "try what failed again".to_owned(),
+            more => format!("try what failed again; {more} more failed"),
+        };
+        next.push(command(retry(named), purpose));
+    }
+    next
+}
