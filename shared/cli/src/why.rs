@@ -8,6 +8,7 @@ use crate::paths;
 use crate::status::is_running;
 use crate::terminal::{block, plain};
 use clap::Args;
+use harness_worker::batch::set_aside;
 use harness_worker::settings::{LoopFlags, Settings};
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
@@ -16,9 +17,10 @@ use premath_kernel::record::live::LiveBatch;
 use premath_kernel::record::why::{Reason, WhyScope, reasons};
 use premath_memory::live::LiveFolder;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{ChangeError, MemoryView, clock};
+use premath_memory::{ChangeError, MemoryView, clock, inspect_trajectory};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `premath why`.
@@ -53,6 +55,7 @@ pub(crate) struct WhyAnswer {
 struct Taken {
     selection: Selection,
     assignees: AssigneeRule,
+    set_aside_after: u32,
 }
 
 impl WhyArgs {
@@ -68,7 +71,9 @@ impl WhyArgs {
             let failure = LastFailure::of(&self.id, &roots)?;
             let taken = Taken::of(&roots);
             let memory = paths::open(path, false)?;
-            let answer = memory.view(|view| self.answer(&view, &taken, &batches))?;
+            let rows = inspect_trajectory(&roots.trajectory)?.rows;
+            let aside = set_aside(&rows, &memory, (taken.set_aside_after, None))?;
+            let answer = memory.view(|view| self.answer(&view, &taken, &aside, &batches))?;
             let answer = WhyAnswer {
                 last_failure: failure,
                 ..answer.ok_or_else(|| self.unknown())?
@@ -86,6 +91,7 @@ impl WhyArgs {
         &self,
         view: &MemoryView<'_>,
         taken: &Taken,
+        set_aside: &BTreeSet<IssueId>,
         batches: &[LiveBatch],
     ) -> Option<WhyAnswer> {
         let row = view.row(&self.id)?;
@@ -94,6 +100,7 @@ impl WhyArgs {
             batches,
             selection: &taken.selection,
             assignees: &taken.assignees,
+            set_aside,
             before: ready.take_while(|id| ***id != *self.id).count(),
             seen: &clock::observe(),
         };
@@ -120,10 +127,12 @@ impl Taken {
             Ok(settings) => Self {
                 selection: settings.selection,
                 assignees: settings.assignees,
+                set_aside_after: settings.set_aside_after,
             },
             Err(_) => Self {
                 selection: Selection::default(),
                 assignees: AssigneeRule::default(),
+                set_aside_after: 0,
             },
         }
     }

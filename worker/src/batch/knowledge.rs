@@ -150,35 +150,6 @@ impl Batch {
         Ok(())
     }
 
-    /// Returns the issues that are set aside: they failed in one batch after
-    /// another.
-    pub fn set_aside(&self) -> BTreeSet<IssueId> {
-        self.set_aside_by(&self.knowledge())
-    }
-
-    pub(super) fn set_aside_by(&self, knowledge: &Knowledge) -> BTreeSet<IssueId> {
-        let after = self.settings.set_aside_after;
-        let streaks = &knowledge.streaks;
-        streaks.set_aside(after, &self.id).cloned().collect()
-    }
-
-    /// Takes issues up again that an operator changed after their last failure.
-    pub(super) fn pardon(&self) -> Result<(), StoreError> {
-        let changed: Vec<(IssueId, jiff::Timestamp)> = self.memory.view(|view| {
-            let aside = self.set_aside().into_iter();
-            let changed = aside.filter_map(|id| {
-                let at = view.row(id.as_str())?.operator_changed_at()?;
-                Some((id, at))
-            });
-            changed.collect()
-        })?;
-        let mut knowledge = self.knowledge();
-        for (id, at) in changed {
-            knowledge.streaks.pardon(&id, at);
-        }
-        Ok(())
-    }
-
     /// Compares what this batch closed with the branch that it lands on;
     /// `None` where work is not to land.
     ///

@@ -3,7 +3,7 @@
 
 use super::holder::is_alive;
 use super::knowledge::{Knowledge, filed_since};
-use super::{BatchError, Opening};
+use super::{BatchError, Opening, set_aside};
 use crate::lanes::LanePlace;
 use crate::settings::Settings;
 use premath_kernel::failure::FailureClass;
@@ -82,6 +82,8 @@ pub(crate) fn planned(
         });
     }
     let left_out = left_out(resumed, &knowledge, &memory)?;
+    let resumed_id = resumed.map(|open| &open.batch_id);
+    let set_aside = set_aside(&rows, &memory, (settings.set_aside_after, resumed_id))?;
     let workers = crew.workers();
     let seen = clock::observe();
     let batches = running(&settings)?;
@@ -91,6 +93,7 @@ pub(crate) fn planned(
             selection: &settings.selection,
             assignees: &settings.assignees,
             left_out: &left_out,
+            set_aside: &set_aside,
             workers: &workers,
             attempts_per_lane: crew
                 .rounds

@@ -33,7 +33,8 @@ pub enum ReasonKind {
     Closed,
     /// Its attempts are used up, and a person must look at it.
     Blocked,
-    /// Its status is one that is never dispatched.
+    /// Its status is one that is never dispatched, or it failed in one batch after
+    /// another.
     SetAside,
     /// It is in progress under a lease that is in force.
     Leased,
@@ -75,6 +76,8 @@ pub struct WhyScope<'a> {
     pub selection: &'a Selection,
     /// Whose issues it takes.
     pub assignees: &'a AssigneeRule,
+    /// The issues that failed in one batch after another.
+    pub set_aside: &'a BTreeSet<IssueId>,
     /// How many ready issues come before it.
     pub before: usize,
     /// The clocks and processes.
@@ -194,6 +197,13 @@ fn held(id: &str, hold: &Hold) -> Reason {
 
 /// Returns why an issue that nothing holds is not worked on.
 fn open(issue: &Issue, id: &str, scope: &WhyScope<'_>) -> Vec<Reason> {
+    if scope.set_aside.contains(&*issue.id) {
+        return vec![reason(
+            ReasonKind::SetAside,
+            "it failed in one batch after another and is set aside".to_owned(),
+            Some(format!("premath retry {id}")),
+        )];
+    }
     let queue_scope = QueueScope {
         selection: scope.selection,
         assignees: scope.assignees,
@@ -328,6 +338,7 @@ mod tests {
             batches: &[],
             selection: &Selection::default(),
             assignees: &AssigneeRule::Unassigned,
+            set_aside: &["aside".into()].into_iter().collect(),
             before: 0,
             seen: &seen,
         };

@@ -62,6 +62,7 @@ fn why(issue: &Issue, holds: &[Hold], scope: &PlanScope<'_>) -> Vec<Reason> {
         batches: scope.batches,
         selection: scope.selection,
         assignees: scope.assignees,
+        set_aside: scope.set_aside,
         before: 0,
         seen: scope.seen,
     };
@@ -75,7 +76,8 @@ fn why(issue: &Issue, holds: &[Hold], scope: &PlanScope<'_>) -> Vec<Reason> {
     if is_over(&found) && !is_taken_over(issue, scope) {
         found = reasons(&freed, holds, &why_scope);
     }
-    if scope.left_out.contains(&*issue.id) && holds.is_empty() {
+    let is_left_out = scope.left_out.contains(&*issue.id) && !scope.set_aside.contains(&*issue.id);
+    if is_left_out && holds.is_empty() {
         return vec![left_out(&issue.id)];
     }
     let is_own = |why: &Reason| {

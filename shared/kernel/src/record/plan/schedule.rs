@@ -22,6 +22,8 @@ pub struct PlanScope<'a> {
     pub assignees: &'a AssigneeRule,
     /// The issues that it does not take, because it is resumed.
     pub left_out: &'a BTreeSet<IssueId>,
+    /// The issues that failed in one batch after another.
+    pub set_aside: &'a BTreeSet<IssueId>,
     /// The workers of its lanes, in order.
     pub workers: &'a [WorkerName],
     /// How many attempts a lane may have; none without a bound.
@@ -32,6 +34,13 @@ pub struct PlanScope<'a> {
     pub seen: &'a Observation<'a>,
     /// Returns the title of an issue.
     pub title: &'a dyn Fn(&str) -> String,
+}
+
+impl PlanScope<'_> {
+    /// Returns whether the batch leaves an issue alone that it could work on.
+    fn leaves(&self, issue: &Issue) -> bool {
+        self.left_out.contains(&*issue.id) || self.set_aside.contains(&*issue.id)
+    }
 }
 
 /// The order of a batch, and what it leaves.
@@ -230,7 +239,7 @@ enum Admitted {
 fn admitted(issue: &Issue, scope: &PlanScope<'_>) -> Admitted {
     let mut workers = scope.workers.iter();
     let is_theirs = workers.any(|worker| scope.assignees.admits(&issue.assignee, worker));
-    if !is_theirs || !scope.selection.admits(issue) || scope.left_out.contains(&*issue.id) {
+    if !is_theirs || !scope.selection.admits(issue) || scope.leaves(issue) {
         return Admitted::Never;
     }
     let now = scope.seen.moment.wall;
@@ -246,7 +255,7 @@ fn admitted(issue: &Issue, scope: &PlanScope<'_>) -> Admitted {
 pub(super) fn is_taken_over(issue: &Issue, scope: &PlanScope<'_>) -> bool {
     lease::state(Some(issue), scope.seen) == LeaseState::Stale
         && scope.selection.admits(issue)
-        && !scope.left_out.contains(&*issue.id)
+        && !scope.leaves(issue)
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ fn played(issues: &[Issue], lanes: usize, attempts_per_lane: Option<u64>) -> Sch
         selection: &Selection::default(),
         assignees: &AssigneeRule::Unassigned,
         left_out: &["left".into()].into_iter().collect(),
+        set_aside: &["aside".into()].into_iter().collect(),
         workers: &workers,
         attempts_per_lane,
         batches: &[],
@@ -120,6 +121,7 @@ fn an_attempt_that_begins_later_is_waited_for_a_day_at_most() {
 #[test]
 fn what_never_runs_has_its_reason_and_the_issue_that_it_hangs_on() {
     let issues = [
+        issue("aside", json!({})),
         issue("assigned", json!({"assignee": "eve"})),
         issue("blocked", json!({"status": "blocked"})),
         on("behind", &["middle"]),
@@ -141,6 +143,7 @@ fn what_never_runs_has_its_reason_and_the_issue_that_it_hangs_on() {
     assert_eq!(
         never_kinds(&found),
         [
+            ("aside", ReasonKind::SetAside, None),
             ("assigned", ReasonKind::Assigned, None),
             ("behind", ReasonKind::Held, Some("blocked")),
             ("blocked", ReasonKind::Blocked, None),

@@ -1,0 +1,65 @@
+//! Issues that no batch works on because they failed in one batch after another.
+
+use super::Batch;
+use super::knowledge::Knowledge;
+use premath_kernel::json::id::{BatchId, IssueId};
+use premath_kernel::record::trajectory::{FailureStreaks, StepRow};
+use premath_memory::{IssueMemory, StoreError};
+use std::collections::BTreeSet;
+
+/// Returns the issues that a batch sets aside, by the rows of the trajectory; that of
+/// a new batch where none is resumed.
+///
+/// # Errors
+///
+/// [`StoreError`] where issue memory cannot be read.
+pub fn set_aside<'a>(
+    rows: impl IntoIterator<Item = &'a StepRow>,
+    memory: &IssueMemory,
+    (after, resumed): (u32, Option<&BatchId>),
+) -> Result<BTreeSet<IssueId>, StoreError> {
+    let mut streaks = FailureStreaks::default();
+    rows.into_iter().for_each(|row| streaks.observe(row));
+    pardon(&mut streaks, memory, (after, resumed))?;
+    Ok(streaks.set_aside(after, resumed).cloned().collect())
+}
+
+/// Takes issues up again that an operator changed after their last failure.
+fn pardon(
+    streaks: &mut FailureStreaks,
+    memory: &IssueMemory,
+    (after, batch): (u32, Option<&BatchId>),
+) -> Result<(), StoreError> {
+    let aside: Vec<IssueId> = streaks.set_aside(after, batch).cloned().collect();
+    let changed: Vec<(IssueId, jiff::Timestamp)> = memory.view(|view| {
+        let changed_at = |id: IssueId| {
+            let at = view.row(id.as_str())?.operator_changed_at()?;
+            Some((id, at))
+        };
+        aside.into_iter().filter_map(changed_at).collect()
+    })?;
+    for (id, at) in changed {
+        streaks.pardon(&id, at);
+    }
+    Ok(())
+}
+
+impl Batch {
+    /// Returns the issues that are set aside.
+    pub fn set_aside(&self) -> BTreeSet<IssueId> {
+        self.set_aside_by(&self.knowledge())
+    }
+
+    pub(super) fn set_aside_by(&self, knowledge: &Knowledge) -> BTreeSet<IssueId> {
+        let after = self.settings.set_aside_after;
+        let aside = knowledge.streaks.set_aside(after, Some(&self.id));
+        aside.cloned().collect()
+    }
+
+    /// Takes issues up again that an operator changed after their last failure.
+    pub(super) fn pardon(&self) -> Result<(), StoreError> {
+        let after = self.settings.set_aside_after;
+        let streaks = &mut self.knowledge().streaks;
+        pardon(streaks, &self.memory, (after, Some(&self.id)))
+    }
+}
