@@ -24,7 +24,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 51] = [
+const VARIABLES: [(SetBy, &str, &str); 54] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
@@ -142,6 +142,21 @@ const VARIABLES: [(SetBy, &str, &str); 51] = [
         "the generation of the step's lease",
     ),
     (Harness, "PREMATH_LEASE_ID", "the id of the step's lease"),
+    (
+        Harness,
+        "PREMATH_NOTIFY_EVENT",
+        "the JSON document of a notification, for the command of `[notify]`",
+    ),
+    (
+        Harness,
+        "PREMATH_NOTIFY_KIND",
+        "the event of a notification, as in `done`",
+    ),
+    (
+        Harness,
+        "PREMATH_NOTIFY_TEXT",
+        "a notification in a line, for a person",
+    ),
     (
         Harness,
         "PREMATH_OUTBOX",
