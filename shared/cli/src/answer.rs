@@ -290,19 +290,32 @@ fn put(finished: &mut Finished, text: &str, json: bool) -> io::Result<()> {
 
 /// Prints an answer that others follow, on a terminal in the place of the last
 /// one; returns whether it can be read.
-pub(crate) fn put_again(mut finished: Finished, json: bool) -> Result<bool, ExitCode> {
+pub(crate) fn put_again(finished: Finished, json: bool) -> Result<bool, ExitCode> {
     const CLEARED: &str = "\u{1b}[H\u{1b}[2J";
+    let head = match !json && io::stdout().is_terminal() {
+        true => CLEARED,
+        false => "",
+    };
+    put_one(finished, json, head)
+}
+
+/// Prints a part of an answer, after those before it; returns whether it can be
+/// read.
+pub(crate) fn put_part(finished: Finished, json: bool) -> Result<bool, ExitCode> {
+    put_one(finished, json, "")
+}
+
+/// Prints one of several answers, as JSON in a line.
+fn put_one(mut finished: Finished, json: bool, head: &str) -> Result<bool, ExitCode> {
     let Ok(answer) = &mut finished.result else {
         return Err(deliver(finished, json));
     };
     let mut text = std::mem::take(&mut answer.text);
     if json {
         text = format!("{}\n", plain_json(&canonical(&finished.document())));
-    } else if io::stdout().is_terminal() {
-        text = format!("{CLEARED}{text}");
     }
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes());
+    let written = write!(stdout, "{head}{text}");
     Ok(written.and_then(|()| stdout.flush()).is_ok())
 }
 

@@ -8,6 +8,7 @@ use crate::completions::{CompletionsArgs, ManArgs};
 use crate::conformance::ConformanceArgs;
 use crate::control::{BatchArgs, CancelArgs};
 use crate::dep::DepArgs;
+use crate::diff::DiffArgs;
 use crate::doctrine::DoctrineArgs;
 use crate::escalate::EscalateArgs;
 use crate::feature::FeatureArgs;
@@ -16,6 +17,7 @@ use crate::instruction::InstructionArgs;
 use crate::issue::IssueArgs;
 use crate::join_check::JoinCheckArgs;
 use crate::kpi::KpiArgs;
+use crate::logs::LogsArgs;
 use crate::mcp::McpServeArgs;
 use crate::observe::ObserveArgs;
 use crate::plan::PlanArgs;
@@ -91,6 +93,10 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Say why an issue is not worked on, or why it did not close
     Why(WhyArgs),
+    /// Print what an attempt of an issue, or a lane, prints
+    Logs(LogsArgs),
+    /// Show what an attempt of an issue changed, also while it runs
+    Diff(DiffArgs),
     /// Print the report of a batch
     Report(ReportArgs),
     /// Go through what landed or was salvaged, one change at a time
@@ -161,6 +167,8 @@ impl Command {
             Self::Cancel(args) => args.run(),
             Self::Status(args) => args.run(),
             Self::Why(args) => args.run(),
+            Self::Logs(args) => args.run(),
+            Self::Diff(args) => args.run(),
             Self::Report(args) => args.run(),
             Self::Review(args) => args.run(json),
             Self::Observe(args) => args.run(),

@@ -9,7 +9,7 @@ use premath_kernel::authority::ModeError;
 use premath_kernel::authority::instruction::{BindingError, BindingFault};
 use premath_kernel::authority::transport::PayloadError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::json::id::IssueId;
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::escalation::IssueContextError;
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::trust::TrustError;
@@ -22,10 +22,12 @@ use premath_memory::instruction::InstructionFileError;
 use premath_memory::projection::ProjectionError;
 use premath_memory::trust::TrustFileError;
 use premath_memory::{ChangeError, StoreError, TrajectoryFileError};
+use premath_worktree::diff::DiffError;
 use premath_worktree::governing::GoverningError;
 use premath_worktree::history::HistoryError;
 use premath_worktree::inventory::InventoryError;
 use premath_worktree::landing::LandingError;
+use premath_worktree::tree::TreeError;
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -151,6 +153,15 @@ pub(crate) enum CliError {
     /// The repository's history cannot be read.
     #[error(transparent)]
     History(#[from] HistoryError),
+    /// What a running attempt changed cannot be looked at.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+    /// What a commit changed cannot be read.
+    #[error(transparent)]
+    Diff(#[from] DiffError),
+    /// An attempt kept nothing that could be compared.
+    #[error("attempt {0} left no commit and no salvage branch")]
+    NoWork(StepId),
     /// What was to be read is not there.
     #[error("no {what} at {path}")]
     Absent {
@@ -334,6 +345,7 @@ impl CliError {
             Self::Trajectory(error) => Some(error.class()),
             Self::Inventory(error) => Some(error.class()),
             Self::History(error) => Some(error.class()),
+            Self::Tree(error) => Some(error.class()),
             Self::Instruction(error) => Some(error.class()),
             Self::Policy { source, .. } => Some(source.class()),
             Self::TurnPolicy { source, .. } => Some(source.class()),
@@ -357,6 +369,8 @@ impl CliError {
             | Self::Review(_)
             | Self::Landing(_)
             | Self::Terminal(_)
+            | Self::Diff(_)
+            | Self::NoWork(_)
             | Self::Evidence { .. }
             | Self::EvidenceFile { .. }
             | Self::GivenEvidence(_)
@@ -401,7 +415,8 @@ impl CliError {
             | Self::NoReport(_)
             | Self::Review(_)
             | Self::Landing(_)
-            | Self::Terminal(_) => exit::REFUSED,
+            | Self::Terminal(_)
+            | Self::NoWork(_) => exit::REFUSED,
             Self::Change(ChangeError::Refused(_) | ChangeError::Invalid(_)) => exit::REFUSED,
             Self::Change(ChangeError::Store(error))
             | Self::Store(error)
@@ -413,6 +428,8 @@ impl CliError {
             | Self::Registry(_)
             | Self::Inventory(_)
             | Self::History(_)
+            | Self::Tree(_)
+            | Self::Diff(_)
             | Self::Projection(ProjectionError::Session { .. } | ProjectionError::Ledger { .. })
             | Self::Ledger(_)
             | Self::Trajectory(TrajectoryFileError::Row(_))
@@ -490,6 +507,11 @@ impl CliError {
             ),
             Self::Trust(error) => Some(error.hint()),
             Self::Control(error) => control_hint(error).map(str::to_owned),
+            Self::NoWork(_) => Some(
+                "read what it printed with `premath logs ISSUE`, and how it ended with `premath \
+                 why ISSUE`"
+                    .to_owned(),
+            ),
             Self::UnknownClass { .. } => Some("list all classes with `premath classes`".to_owned()),
             Self::Absent { hint, .. } => Some((*hint).to_owned()),
             _ => self.policy_hint(),

@@ -4,6 +4,7 @@
 
 mod agents;
 mod answer;
+mod attempt;
 mod audit;
 mod classes;
 mod command;
@@ -11,6 +12,7 @@ mod completions;
 mod conformance;
 mod control;
 mod dep;
+mod diff;
 mod doctrine;
 mod editor;
 mod error;
@@ -23,6 +25,7 @@ mod instruction;
 mod issue;
 mod join_check;
 mod kpi;
+mod logs;
 mod mcp;
 mod observe;
 mod operator;
@@ -66,6 +69,11 @@ pub fn main() -> ExitCode {
     }
     if let command::Command::Status(status) = &cli.command
         && let Some(ended) = status.watch(cli.json)
+    {
+        return ended;
+    }
+    if let command::Command::Logs(logs) = &cli.command
+        && let Some(ended) = logs.follow(cli.json)
     {
         return ended;
     }

@@ -12,11 +12,13 @@ pub(crate) mod hook;
 mod opencode;
 mod saying;
 mod spec;
+mod transcript;
 
 pub use hook::{HookFile, HookPlace, HookSpec, HookWiring};
 pub(crate) use saying::reports_no_network;
 pub(crate) use spec::LineReader;
 pub use spec::{AgentFiles, AgentSpec};
+pub use transcript::{PartKind, TranscriptPart, transcript};
 
 use crate::event::EventKind;
 use crate::flaw::Flaw;

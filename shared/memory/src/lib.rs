@@ -30,6 +30,7 @@ pub mod report;
 pub mod roots;
 mod row;
 mod snapshot;
+pub mod step_output;
 mod tip_debt;
 mod trajectory;
 pub mod trust;

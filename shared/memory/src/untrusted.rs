@@ -249,7 +249,7 @@ impl UntrustedFolder {
     }
 
     /// Opens a file to read it, and returns its length; `None` where there is none.
-    fn open_file(&self, name: &str) -> Result<Option<(File, u64)>, UntrustedError> {
+    pub(crate) fn open_file(&self, name: &str) -> Result<Option<(File, u64)>, UntrustedError> {
         let path = self.path.join(name);
         let name = self.name(name, "read")?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -262,16 +262,11 @@ impl UntrustedFolder {
             Err(error) => return Err(failed("read", &path)(error)),
         };
         let file = File::from(file);
-        let meta = match file.metadata() {
-            Ok(meta) => meta,
-            Err(source) => {
-                return Err(UntrustedError::Io {
-                    operation: "read",
-                    path,
-                    source,
-                });
-            }
-        };
+        let meta = file.metadata().map_err(|source| UntrustedError::Io {
+            operation: "read",
+            path: path.clone(),
+            source,
+        })?;
         if !meta.is_file() {
             let found = if meta.is_dir() {
                 "a folder"
@@ -282,11 +277,21 @@ impl UntrustedFolder {
             };
             return Err(not_regular(path, found));
         }
-        let links = meta.nlink();
-        if links != 1 {
-            return Err(UntrustedError::Linked { path, links });
+        match meta.nlink() {
+            1 => Ok(Some((file, meta.len()))),
+            links => Err(UntrustedError::Linked { path, links }),
         }
-        Ok(Some((file, meta.len())))
+    }
+
+    /// Returns the names of what is in the folder.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub(crate) fn names(&self) -> Result<Vec<String>, UntrustedError> {
+        let names = entries(&self.folder).map_err(failed("list", &self.path))?;
+        let names = names.into_iter();
+        Ok(names.filter_map(|name| name.into_string().ok()).collect())
     }
 
     /// Writes a file whole, in the place of whatever has its name.

@@ -5,7 +5,9 @@
 //! environment. Text of issues and agents is escaped by the renderer of lines.
 
 pub mod columns;
+pub mod diff;
 pub mod figures;
+pub mod log;
 pub mod plan;
 pub mod report;
 pub mod status;

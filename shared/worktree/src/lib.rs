@@ -7,6 +7,7 @@
 #![warn(clippy::too_many_lines)]
 
 pub mod checkout;
+pub mod diff;
 pub mod governing;
 pub mod history;
 pub mod inventory;

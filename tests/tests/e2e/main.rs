@@ -70,4 +70,5 @@ mod trust;
 mod turn_demands;
 mod upkeep;
 mod warm;
+mod watching;
 mod worlds;

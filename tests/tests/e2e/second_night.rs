@@ -188,8 +188,8 @@ fn an_issue_that_fails_night_after_night_is_set_aside_until_an_operator_takes_it
                     takes them up";
     assert!(warned.iter().any(|detail| detail == expected), "{warned:?}");
     assert_eq!(scratch.issue("a")["status"], "open");
-    for command in [&["why", "a"][..], &["plan"]] {
-        let said = scratch.premath(command).end().exits(0).stdout;
+    for command in ["why a", "plan"] {
+        let said = scratch.premath(command.split(" ")).end().exits(0).stdout;
         let expected = "it failed in one batch after another and is set aside";
         assert!(said.contains(expected), "{said}");
     }

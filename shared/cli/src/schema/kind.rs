@@ -56,6 +56,8 @@ use premath_kernel::record::witness::{
 };
 use premath_kernel::record::world::{GateWitness, TransportWitness, WorldProfile};
 use premath_kernel::turn::{JoinCheckInput, Normalized};
+use premath_view::diff::DiffView;
+use premath_view::log::LogView;
 use premath_view::status::StatusView;
 use schemars::Schema;
 use serde_json::json;
@@ -463,6 +465,12 @@ pub(super) const KINDS: &[SchemaKind] = &[
     ),
     kind("answer-why", "premath why --json", || {
         answer::<WhyAnswer>(&["why"], "issuesPath")
+    }),
+    kind("answer-logs", "premath logs --json", || {
+        answer_alone::<LogView>(&["logs"])
+    }),
+    kind("answer-diff", "premath diff --json", || {
+        answer::<DiffView>(&["diff"], "repository")
     }),
     kind("answer-report", "premath report --json", || {
         answer::<ReportAnswer>(&["report"], "path")

@@ -45,6 +45,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     resume: &["--resume"],
     totals_are_of_session: false,
     says_begin: true,
+    transcript: super::transcript::claude::read,
     hooks: &super::hook::claude::HOOKS,
     // A message has blocks; beside it is the outcome of its calls.
     shape: &Shape(&[

@@ -49,6 +49,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     resume: &["resume"],
     totals_are_of_session: true,
     says_begin: true,
+    transcript: super::transcript::codex::read,
     hooks: &super::hook::codex::HOOKS,
     // A line of an item has it within.
     shape: &Shape(&[("item", Shape::FLAT)]),

@@ -49,6 +49,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     resume: &["--resume"],
     totals_are_of_session: false,
     says_begin: true,
+    transcript: super::transcript::gemini::read,
     hooks: &super::hook::gemini::HOOKS,
     shape: &Shape::FLAT,
     reader: || Box::new(Gemini::default()),

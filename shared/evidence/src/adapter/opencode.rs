@@ -47,6 +47,7 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     // Its first event is that of a step.
     says_begin: false,
     // A part has a state.
+    transcript: super::transcript::opencode::read,
     hooks: &super::hook::opencode::HOOKS,
     shape: &Shape(&[("part", Shape(&[("state", Shape::FLAT)]))]),
     reader: || Box::new(OpenCode::default()),

@@ -49,6 +49,8 @@ pub struct AgentSpec {
     pub(crate) totals_are_of_session: bool,
     /// Whether it says that it is up before it does anything.
     pub(crate) says_begin: bool,
+    /// Reads a line for a person.
+    pub(crate) transcript: fn(&serde_json::Value, &mut super::transcript::Parts),
     /// What lies within its lines that its reader asks for.
     pub(crate) shape: &'static Shape,
     /// Makes the reader of a stream.

@@ -10,6 +10,7 @@ use super::{Tree, TreeError, is_ours};
 use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
 use rustix::fs::{FileType, Stat};
 use std::collections::HashSet;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
@@ -18,7 +19,7 @@ const FILES_MAX: usize = 500_000;
 /// The largest file that is taken.
 const FILE_MAX: u64 = 1 << 30;
 /// The largest text whose line ends are converted.
-const TEXT_MAX: u64 = 64 << 20;
+pub(super) const TEXT_MAX: u64 = 64 << 20;
 /// The kind of an index entry, without its rights.
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
@@ -139,7 +140,7 @@ impl Tree {
         let as_before = (!modes).then_some((mode, entry.id));
         match self.leaf(root, &entry.path, as_before).ok()? {
             Found::File(leaf, found) if leaf == (mode, entry.id) => {
-                debug_assert_eq!(stat.st_ino, found.st_ino);
+                debug_assert!(self.looks_only || stat.st_ino == found.st_ino);
                 Some(index_entry(&entry.path, leaf, &found))
             }
             _ => None,
@@ -162,6 +163,12 @@ impl Tree {
         if size > FILE_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        if self.looks_only {
+            let content = self.looked_at(file, name)?;
+            return Oid::hash_object(ObjectType::Blob, &content)
+                .map(Some)
+                .map_err(other);
+        }
         let odb = self.repository.odb().map_err(other)?;
         if size <= TEXT_MAX && self.converts(name) {
             let mut text = Vec::new();
@@ -177,6 +184,19 @@ impl Tree {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         writer.finalize().map(Some).map_err(other)
+    }
+
+    /// Reads a file as it would be stored, where nothing is to be stored.
+    pub(super) fn looked_at(&self, file: File, name: &[u8]) -> io::Result<Vec<u8>> {
+        if file.metadata()?.len() > TEXT_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut content = Vec::new();
+        file.take(TEXT_MAX).read_to_end(&mut content)?;
+        if self.converts(name) {
+            content = with_plain_line_ends(content);
+        }
+        Ok(content)
     }
 
     /// Returns whether line ends of a file are converted before it is stored,

@@ -44,6 +44,7 @@ mod salvage;
 mod scan;
 mod submodule;
 mod tree_files;
+mod work;
 
 pub use commit::CommitText;
 pub use filter::{FilterDefinitions, FilterEnd, FilterError, FilterRun, FilterRunner, Filters};
@@ -137,6 +138,9 @@ pub struct Tree {
     link: Option<Vec<u8>>,
     /// Whether it is a checkout for verifications.
     is_checkout: bool,
+    /// Whether it is only looked at: a step may run in it, and nothing is
+    /// stored, made or opened up.
+    looks_only: bool,
     /// What was stored of changed files, so that a large one is read once.
     blobs: RefCell<HashMap<Vec<u8>, scan::StoredContent>>,
     /// The index on the disk, where it is known which tree it has.
@@ -224,6 +228,7 @@ impl Tree {
             places: RefCell::default(),
             link,
             is_checkout: false,
+            looks_only: false,
             blobs: RefCell::default(),
             plain: RefCell::default(),
             clean: Cell::default(),
@@ -276,7 +281,7 @@ impl Tree {
         let open = || Beneath::open(&self.files);
         let opened = open().or_else(|error| match error.kind() {
             // A step may have taken its owner's rights to it.
-            ErrorKind::PermissionDenied => {
+            ErrorKind::PermissionDenied if !self.looks_only => {
                 open_folder(&self.files, self.is_disposable()).and_then(|()| open())
             }
             _ => Err(error),

@@ -81,6 +81,7 @@ mod own_files;
 mod project;
 mod relocation;
 mod verified;
+mod work;
 
 #[test]
 fn ours_and_ignored_files_are_not_changes() {

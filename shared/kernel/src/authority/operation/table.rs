@@ -126,6 +126,8 @@ operations! {
         "op/premath.plan"            "plan"            - - reads;
         "op/premath.status"          "status"          - - reads;
         "op/premath.why"             "why"             - - reads;
+        "op/premath.logs"            "logs"            - - reads;
+        "op/premath.diff"            "diff"            - - reads;
         "op/premath.report"          "report"          - - reads;
         "op/premath.review"          "review"          - - writes IssueUpdate;
         "op/premath.sandbox_explain" "sandbox explain" - - reads;

@@ -153,8 +153,20 @@ impl super::Tree {
 
     /// Returns whether a file goes through a filter.
     pub(super) fn is_filtered(&self, name: &[u8]) -> bool {
+        if self.looks_only {
+            return self.has_filter(name);
+        }
         let filters = self.filters.as_ref();
         filters.is_some_and(|filters| filters.of(name).is_some())
+    }
+
+    /// Returns whether the operator's checkout has a filter for a file, whatever
+    /// it is.
+    fn has_filter(&self, name: &[u8]) -> bool {
+        let flags = git2::AttrCheckFlags::INDEX_ONLY;
+        let name = super::beneath::path(name);
+        let found = self.history.get_attr_bytes(name, "filter", flags);
+        found.ok().flatten().is_some()
     }
 
     /// Returns the definitions of the filters in use.

@@ -1,0 +1,183 @@
+//! `premath diff`: what an attempt changed.
+
+use crate::answer::{Answer, Finished};
+use crate::attempt::Attempt;
+use crate::error::CliError;
+use crate::paths::variable;
+use clap::Args;
+use harness_worker::settings::{LoopFlags, Settings};
+use premath_kernel::policy::landing::DEFAULT_TARGET;
+use premath_kernel::record::trailers::LandingTrailers;
+use premath_kernel::record::trajectory::StepRow;
+use premath_memory::clock;
+use premath_memory::roots::MemoryRoots;
+use premath_view::diff::{
+    DiffSource, DiffStyle, DiffView, FileStatus, FileView, HunkView, LeftOut,
+};
+use premath_worktree::diff::{CommitDiff, Compared, FileDiff, WorkDiff};
+use premath_worktree::tree::Tree;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `premath diff`.
+///
+/// Of an attempt that runs, these are its files as they are now; of one that is over, the
+/// commit that landed or the branch that keeps its work.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The issue
+    #[arg(value_name = "ISSUE")]
+    issue: String,
+    /// Print the changed files with how many lines changed
+    #[arg(long)]
+    stat: bool,
+    /// Use the repository that contains this folder [default: .]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+}
+
+/// What is compared, and how it came out.
+struct Compare {
+    source: DiffSource,
+    of: Option<String>,
+    diff: WorkDiff,
+}
+
+impl DiffArgs {
+    pub(crate) fn run(self) -> Finished {
+        let folder = self.repo_root.as_deref().unwrap_or(Path::new("."));
+        let roots = match MemoryRoots::discover(folder) {
+            Ok(roots) => roots,
+            Err(error) => return Finished::new("diff", Err(error.into())),
+        };
+        let root = roots.repository.clone();
+        Finished::on("diff", "repository", Ok(root), |_| {
+            let attempt = Attempt::find(&self.issue, &roots)?;
+            let compare = compare(&attempt, &roots)?;
+            let view = view(attempt, compare);
+            let text = premath_view::diff::text(&view, self.style());
+            Ok(Answer::new(view, text))
+        })
+    }
+
+    fn style(&self) -> DiffStyle {
+        let is_plain = ["NO_COLOR", "CI"]
+            .iter()
+            .any(|name| variable(name).is_some())
+            || variable("CLICOLOR").is_some_and(|value| value == "0");
+        DiffStyle {
+            stat: self.stat,
+            colour: io::stdout().is_terminal() && !is_plain,
+        }
+    }
+}
+
+fn compare(attempt: &Attempt, roots: &MemoryRoots) -> Result<Compare, CliError> {
+    if let Some(worktree) = &attempt.worktree {
+        let tree = Tree::open_to_look(&roots.repository, worktree)?;
+        return Ok(Compare {
+            source: DiffSource::Running,
+            of: None,
+            diff: tree.work_diff()?,
+        });
+    }
+    let commits = CommitDiff::open(&roots.repository)?;
+    let row = attempt.row.as_ref();
+    if let Some(commit) = row.and_then(|row| landed(row, &commits)) {
+        return Ok(Compare {
+            source: DiffSource::Commit,
+            diff: commits.of_commit(&commit)?,
+            of: Some(commit),
+        });
+    }
+    if let Some(branch) = row.and_then(salvaged) {
+        let target = target(roots);
+        return Ok(Compare {
+            source: DiffSource::Salvage,
+            diff: commits.of_branch(&branch, &["HEAD", &target])?,
+            of: Some(branch),
+        });
+    }
+    Err(CliError::NoWork(attempt.step_id.clone()))
+}
+
+/// Returns the commit that an attempt made: where there was nothing to land, the
+/// row names one of other work.
+fn landed(row: &StepRow, commits: &CommitDiff) -> Option<String> {
+    let commit = &row.landing.as_ref()?.commit;
+    let message = commits.message(commit).ok()?;
+    let trailers = LandingTrailers::parse(&message).ok()??;
+    let is_own = trailers.is_of(row.issue_id.as_ref()?, row.generation?);
+    is_own.then(|| commit.clone())
+}
+
+/// Returns the first branch that keeps what an attempt left.
+fn salvaged(row: &StepRow) -> Option<String> {
+    let mut kept = row.salvage.as_deref()?.split(", ");
+    let is_branch = |name: &&str| name.starts_with("harness/") || name.starts_with("harness-");
+    kept.find(is_branch).map(str::to_owned)
+}
+
+/// Returns where work lands, by the settings as far as they can be read.
+fn target(roots: &MemoryRoots) -> String {
+    let flags = LoopFlags {
+        repo_root: Some(roots.repository.clone()),
+        ..LoopFlags::default()
+    };
+    let settings = Settings::resolve(&flags, clock::now().wall);
+    settings.map_or_else(
+        |_| DEFAULT_TARGET.to_owned(),
+        |settings| settings.landing.target,
+    )
+}
+
+fn view(attempt: Attempt, compare: Compare) -> DiffView {
+    let Compare { source, of, diff } = compare;
+    let files: Vec<FileView> = diff.files.into_iter().map(file).collect();
+    DiffView {
+        issue_id: attempt.issue_id,
+        step_id: attempt.step_id,
+        source,
+        of,
+        base: diff.base,
+        added: files.iter().filter_map(|file| file.added).sum(),
+        deleted: files.iter().filter_map(|file| file.deleted).sum(),
+        files,
+        files_left_out: diff.files_left_out,
+        set_apart: diff.set_apart,
+    }
+}
+
+fn file(file: FileDiff) -> FileView {
+    /// The kind of a file, without its rights.
+    const KIND: u32 = 0o170_000;
+    let status = match (file.old_mode, file.new_mode) {
+        (None, _) => FileStatus::Added,
+        (_, None) => FileStatus::Deleted,
+        (Some(old), Some(new)) if old & KIND != new & KIND => FileStatus::TypeChanged,
+        _ => FileStatus::Modified,
+    };
+    let left_out = match file.compared {
+        Compared::Lines => None,
+        Compared::Counted => Some(LeftOut::TooLong),
+        Compared::Binary => Some(LeftOut::Binary),
+        Compared::TooLarge => Some(LeftOut::TooLarge),
+        Compared::Filtered => Some(LeftOut::Filtered),
+        Compared::Unreadable => Some(LeftOut::Unreadable),
+    };
+    let mode = |mode: u32| format!("{mode:06o}");
+    let hunk = |hunk: premath_worktree::diff::HunkLines| HunkView {
+        place: hunk.place,
+        lines: hunk.lines,
+    };
+    FileView {
+        path: file.path,
+        status,
+        old_mode: file.old_mode.map(mode),
+        new_mode: file.new_mode.map(mode),
+        added: file.added,
+        deleted: file.deleted,
+        left_out,
+        hunks: file.hunks.into_iter().map(hunk).collect(),
+    }
+}

@@ -1,0 +1,291 @@
+//! `premath logs`: what an attempt prints.
+
+use crate::answer::{Answer, Finished, put_part};
+use crate::attempt::Attempt;
+use crate::error::CliError;
+use crate::exit;
+use clap::{Args, ValueEnum};
+use premath_evidence::{Agent, PartKind, TranscriptPart, transcript};
+use premath_kernel::json::plain::plain_json;
+use premath_memory::StoreError;
+use premath_memory::roots::MemoryRoots;
+use premath_memory::step_output::{CommandOutput, OutputStream, StepOutput};
+use premath_view::log::{LogKind, LogLine, LogText, LogView};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How often a followed log is looked at.
+const AGAIN: Duration = Duration::from_millis(200);
+/// How much of a stream one look reads.
+const PART_MAX: usize = 8 << 20;
+
+/// Arguments of `premath logs`.
+///
+/// An agent's event stream is shown as what the agent said, its tool calls in a line each
+/// and the first lines of their results. Output of other commands is shown as it is.
+#[derive(Debug, Args)]
+pub(crate) struct LogsArgs {
+    /// The issue, or the lane: its worker or the name of its worktree
+    #[arg(value_name = "ISSUE|LANE")]
+    name: String,
+    /// Print what comes until the attempt ends
+    #[arg(long, short)]
+    follow: bool,
+    /// Print only the last lines [default: 200]
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "N",
+        default_value_t = 200,
+        hide_default_value = true
+    )]
+    lines: usize,
+    /// Print one stream only
+    #[arg(long, value_name = "STREAM")]
+    stream: Option<WantedStream>,
+    /// Print an agent's event stream as it is
+    #[arg(long)]
+    raw: bool,
+    /// Use the repository that contains this folder [default: .]
+    #[arg(long, value_name = "DIR")]
+    repo_root: Option<PathBuf>,
+}
+
+/// Which stream is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum WantedStream {
+    /// The output
+    Stdout,
+    /// The error output
+    Stderr,
+}
+
+impl LogsArgs {
+    pub(crate) fn run(self) -> Finished {
+        let mut text = LogText::default();
+        let opened = self.open();
+        Finished::new(
+            "logs",
+            opened.and_then(|(mut log, _)| {
+                let view = log.next(Some(self.lines))?;
+                Ok(answer(view, &mut text))
+            }),
+        )
+    }
+
+    /// Prints what an attempt prints until it ends; `None` where it is to be
+    /// printed once.
+    pub(crate) fn follow(&self, json: bool) -> Option<ExitCode> {
+        if !self.follow {
+            return None;
+        }
+        let (mut log, roots) = match self.open() {
+            Ok(opened) => opened,
+            Err(error) => return Some(failed(error, json)),
+        };
+        let mut text = LogText::default();
+        let mut most = Some(self.lines);
+        loop {
+            // Asked first: what is printed before the end is read after it.
+            let view = log
+                .attempt
+                .runs(&roots)
+                .and_then(|runs| log.looked(runs, most.take()));
+            let view = match view {
+                Ok(view) => view,
+                Err(error) => return Some(failed(error, json)),
+            };
+            let runs = view.running;
+            if !view.lines.is_empty() {
+                let finished = Finished::new("logs", Ok(answer(view, &mut text)));
+                match put_part(finished, json) {
+                    Ok(true) => {}
+                    Ok(false) => return Some(ExitCode::from(exit::OK)),
+                    Err(code) => return Some(code),
+                }
+            }
+            if !runs {
+                return Some(ExitCode::from(exit::OK));
+            }
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    fn open(&self) -> Result<(Log, MemoryRoots), CliError> {
+        let folder = self.repo_root.as_deref().unwrap_or(Path::new("."));
+        let roots = MemoryRoots::discover(folder)?;
+        let attempt = Attempt::find(&self.name, &roots)?;
+        let output = StepOutput::open(&roots, &attempt.step_id).map_err(StoreError::from)?;
+        let agent = attempt.agent.as_deref().and_then(Agent::named);
+        let log = Log {
+            output,
+            attempt,
+            wanted: self.stream.map(|stream| match stream {
+                WantedStream::Stdout => OutputStream::Stdout,
+                WantedStream::Stderr => OutputStream::Stderr,
+            }),
+            agent: agent.filter(|_| !self.raw),
+            raw: self.raw,
+            roots: roots.clone(),
+            places: BTreeMap::new(),
+        };
+        Ok((log, roots))
+    }
+}
+
+fn failed(error: CliError, json: bool) -> ExitCode {
+    crate::answer::deliver(Finished::new("logs", Err(error)), json)
+}
+
+fn answer(view: LogView, text: &mut LogText) -> Answer {
+    let mut shown = String::new();
+    if view.skipped_bytes > 0 {
+        shown.push_str(&format!(
+            "... {} bytes before are left out\n",
+            view.skipped_bytes
+        ));
+    }
+    if view.skipped_lines > 0 {
+        shown.push_str(&format!(
+            "... {} lines before are left out; print more with --lines\n",
+            view.skipped_lines
+        ));
+    }
+    shown.push_str(&text.text(&view.lines));
+    Answer::new(view, shown)
+}
+
+/// Where a stream was read to.
+#[derive(Debug, Default)]
+struct Place {
+    end: u64,
+    /// The begin of a line whose end is not there yet.
+    rest: Vec<u8>,
+    /// Whether the line that is read is not there from its begin.
+    is_torn: bool,
+}
+
+/// What an attempt prints, read on.
+#[derive(Debug)]
+struct Log {
+    attempt: Attempt,
+    output: StepOutput,
+    wanted: Option<OutputStream>,
+    agent: Option<Agent>,
+    raw: bool,
+    roots: MemoryRoots,
+    places: BTreeMap<CommandOutput, Place>,
+}
+
+impl Log {
+    fn next(&mut self, most: Option<usize>) -> Result<LogView, CliError> {
+        let runs = self.attempt.worktree.is_some() && self.attempt.runs(&self.roots)?;
+        self.looked(runs, most)
+    }
+
+    /// Reads what was printed since the last look; of it, the last `most` lines.
+    fn looked(&mut self, running: bool, most: Option<usize>) -> Result<LogView, CliError> {
+        if self.places.is_empty() {
+            // The folder is made by the first command that prints.
+            let opened = StepOutput::open(&self.roots, &self.attempt.step_id);
+            self.output = opened.map_err(StoreError::from)?;
+        }
+        let mut lines = Vec::new();
+        let mut skipped_bytes = 0;
+        for output in self.output.list().map_err(StoreError::from)? {
+            if self.wanted.is_none_or(|wanted| wanted == output.stream) {
+                skipped_bytes += self.read(&output, running, &mut lines)?;
+            }
+        }
+        let skipped = most.map_or(0, |most| lines.len().saturating_sub(most));
+        lines.drain(..skipped);
+        Ok(LogView {
+            issue_id: self.attempt.issue_id.clone(),
+            step_id: self.attempt.step_id.clone(),
+            worker_id: self.attempt.worker_id.clone(),
+            running,
+            skipped_bytes,
+            skipped_lines: skipped as u64,
+            lines,
+        })
+    }
+
+    /// Reads on in a stream; returns how many bytes were left out.
+    fn read(
+        &mut self,
+        output: &CommandOutput,
+        running: bool,
+        lines: &mut Vec<LogLine>,
+    ) -> Result<u64, CliError> {
+        let place = self.places.entry(output.clone()).or_default();
+        let part = self.output.read(output, place.end, PART_MAX);
+        let part = part.map_err(StoreError::from)?;
+        place.end = part.end;
+        if part.skipped > 0 {
+            place.rest.clear();
+            place.is_torn = true;
+        }
+        let mut bytes = std::mem::take(&mut place.rest);
+        bytes.extend_from_slice(&part.bytes);
+        let whole = match running {
+            true => bytes.iter().rposition(|byte| *byte == b'\n'),
+            false => bytes.len().checked_sub(1),
+        };
+        let whole = whole.map_or(0, |at| at + 1);
+        if bytes.len() - whole <= PART_MAX {
+            place.rest = bytes.split_off(whole);
+        }
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        if bytes.is_empty() {
+            return Ok(part.skipped);
+        }
+        let is_torn = std::mem::take(&mut place.is_torn);
+        for line in text.split(|byte| *byte == b'\n').skip(is_torn.into()) {
+            lines.extend(self.parts(output, line));
+        }
+        Ok(part.skipped)
+    }
+
+    /// Returns a line as it is shown.
+    fn parts(&self, output: &CommandOutput, line: &[u8]) -> Vec<LogLine> {
+        let is_of_agent = output.stream == OutputStream::Stdout
+            && (output.phase == "work" || output.phase.starts_with("work-"));
+        let read = self
+            .agent
+            .filter(|_| is_of_agent)
+            .and_then(|agent| transcript(agent, line));
+        let parts = match read {
+            Some(parts) => parts.into_iter().map(of_part).collect(),
+            None => {
+                let text = String::from_utf8_lossy(line);
+                let text = match self.raw {
+                    true => plain_json(&text).into_owned(),
+                    false => text.into_owned(),
+                };
+                vec![(LogKind::Output, text)]
+            }
+        };
+        let line = |(kind, text)| LogLine {
+            phase: output.phase.clone(),
+            stream: output.stream.as_str().to_owned(),
+            kind,
+            text,
+        };
+        parts.into_iter().map(line).collect()
+    }
+}
+
+fn of_part(part: TranscriptPart) -> (LogKind, String) {
+    let kind = match part.kind {
+        PartKind::Said => LogKind::Said,
+        PartKind::Thought => LogKind::Thought,
+        PartKind::Call => LogKind::Call,
+        PartKind::Result => LogKind::Result,
+        PartKind::Failed => LogKind::Failed,
+        PartKind::Note => LogKind::Note,
+        PartKind::End => LogKind::End,
+    };
+    (kind, part.text)
+}
