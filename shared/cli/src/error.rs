@@ -507,18 +507,13 @@ impl CliError {
             ),
             Self::Trust(error) => Some(error.hint()),
             Self::Control(error) => control_hint(error).map(str::to_owned),
-            Self::NoWork(_) => Some(
-                "read what it printed with `premath logs ISSUE`, and how it ended with `premath \
-                 why ISSUE`"
-                    .to_owned(),
-            ),
             Self::UnknownClass { .. } => Some("list all classes with `premath classes`".to_owned()),
             Self::Absent { hint, .. } => Some((*hint).to_owned()),
-            _ => self.policy_hint(),
+            _ => self.other_hint(),
         }
     }
 
-    fn policy_hint(&self) -> Option<String> {
+    fn other_hint(&self) -> Option<String> {
         match self {
             Self::Policy {
                 path,
@@ -532,6 +527,11 @@ impl CliError {
                  seal {}`",
                 path.display()
             )),
+            Self::NoWork(_) => Some(
+                "read what it printed with `premath logs ISSUE`, and how it ended with `premath \
+                 why ISSUE`"
+                    .to_owned(),
+            ),
             Self::DigestField { .. } => {
                 Some("add `\"policyDigest\": \"\"` to the document".to_owned())
             }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The folder of the sockets in the shared git folder.
-const FOLDER: &str = "premath-control";
+pub(crate) const FOLDER: &str = "premath-control";
 /// The end of a socket's name.
 const SOCKET: &str = ".sock";
 /// How long a batch may take to take a request in, or to send its answer after
@@ -88,6 +88,14 @@ impl ControlPlace {
     }
 }
 
+impl ControlPlace {
+    /// Returns whether no process listens, for certain.
+    fn is_dead(&self) -> bool {
+        let connected = socket::connect_in(&self.folder, &self.name);
+        connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    }
+}
+
 /// Returns the places with a socket, by name.
 fn places(folder: &Path) -> Result<Vec<ControlPlace>, StoreError> {
     let entries = match fs::read_dir(folder) {
@@ -108,6 +116,46 @@ fn places(folder: &Path) -> Result<Vec<ControlPlace>, StoreError> {
     }
     places.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(places)
+}
+
+/// Returns the sockets below a common git folder at which no process listens;
+/// nothing is removed.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub(crate) fn dead_sockets(common_folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let places = places(&common_folder.join(FOLDER))?;
+    let dead = places.into_iter().filter(ControlPlace::is_dead);
+    Ok(dead.map(|place| place.path()).collect())
+}
+
+/// Removes a socket at which no process listens, with its token.
+///
+/// # Errors
+///
+/// [`StoreError::Io`], also where a process listens.
+pub(crate) fn remove_dead(private: &PrivateFolder, path: &Path) -> Result<(), StoreError> {
+    let (folder, name) = (
+        path.parent(),
+        path.file_name().and_then(|name| name.to_str()),
+    );
+    let (Some(folder), Some(name)) = (folder, name) else {
+        return Err(StoreError::io("remove", path)(
+            io::ErrorKind::InvalidInput.into(),
+        ));
+    };
+    let place = ControlPlace {
+        folder: folder.to_path_buf(),
+        name: name.to_owned(),
+    };
+    match place.is_live(private) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(StoreError::io("remove", path)(
+            io::ErrorKind::AddrInUse.into(),
+        )),
+        Err(error) => Err(StoreError::io("remove", path)(error)),
+    }
 }
 
 /// The socket of a batch that runs; dropping it removes its files.

@@ -35,6 +35,7 @@ mod tip_debt;
 mod trajectory;
 pub mod trust;
 pub mod untrusted;
+pub mod upkeep;
 pub mod witness;
 pub mod world;
 

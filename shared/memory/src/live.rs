@@ -82,6 +82,17 @@ impl LiveFolder {
         Ok(found)
     }
 
+    /// Returns the documents that cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// As [`LiveFolder::read`].
+    pub(crate) fn broken(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let documents = self.documents()?.into_iter();
+        let broken = documents.filter(|(_, live)| live.is_none());
+        Ok(broken.map(|(path, _)| path).collect())
+    }
+
     fn documents(&self) -> Result<Vec<(PathBuf, Option<LiveBatch>)>, StoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,

@@ -348,14 +348,7 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> 
     let path = common_folder.join("info").join("exclude");
     // Bytes, not text: what is there is the user's.
     let mut new = artifact::read(&path)?.unwrap_or_default();
-    let missing: Vec<&str> = PASSED_OVER
-        .iter()
-        .copied()
-        .filter(|name| {
-            !new.split(|byte| *byte == b'\n')
-                .any(|line| line.trim_ascii() == name.as_bytes())
-        })
-        .collect();
+    let missing = missing_in(&new);
     if missing.is_empty() {
         return Ok(false);
     }
@@ -369,6 +362,41 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> 
     }
     artifact::write(&path, &new)?;
     Ok(true)
+}
+
+/// Returns the names of ours that a file of ignore rules does not have.
+fn missing_in(rules: &[u8]) -> Vec<&'static str> {
+    let has = |name: &str| {
+        rules
+            .split(|byte| *byte == b'\n')
+            .any(|line| line.trim_ascii() == name.as_bytes())
+    };
+    let names = PASSED_OVER.iter().copied();
+    names.filter(|name| !has(name)).collect()
+}
+
+/// Returns whether a name of ours is not among those that git is to skip, and no
+/// shorter one of the operator's hides it.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub(crate) fn unexcluded(common_folder: &Path) -> Result<bool, StoreError> {
+    let path = common_folder.join("info").join("exclude");
+    let rules = artifact::read(&path)?.unwrap_or_default();
+    let lines: Vec<&[u8]> = rules
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    let is_hidden = |name: &&str| {
+        let folder = name.as_bytes()[1..].split(|byte| *byte == b'/').next();
+        let folder = folder.unwrap_or_default();
+        let whole: [&[u8]; 2] = [b"/", b""];
+        whole
+            .iter()
+            .any(|start| lines.contains(&&[*start, folder, b"/"].concat()[..]))
+    };
+    Ok(missing_in(&rules).iter().any(|name| !is_hidden(name)))
 }
 
 /// Returns the main worktree of the repository that a folder is in; `None`

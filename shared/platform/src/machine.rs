@@ -44,6 +44,13 @@ pub fn kibibytes(text: &str, name: &str) -> Option<u64> {
     number.checked_mul(1_024)
 }
 
+/// Returns how many bytes of a folder's disk are free for its user; `None` where
+/// that cannot be read.
+pub fn free_disk(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    stat.f_bavail.checked_mul(stat.f_frsize)
+}
+
 /// Returns the kind of a network file system, on which the locks of other hosts
 /// are not seen; `None` for a local disk, and where it cannot be read.
 pub fn network_kind(path: &Path) -> Option<&'static str> {
@@ -82,5 +89,7 @@ mod tests {
     fn a_local_disk_is_not_a_network() {
         assert_eq!(network_kind(Path::new("/proc")), None);
         assert_eq!(network_kind(Path::new("/nowhere/at/all")), None);
+        assert!(free_disk(Path::new("/")).is_some());
+        assert_eq!(free_disk(Path::new("/nowhere/at/all")), None);
     }
 }

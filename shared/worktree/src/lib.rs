@@ -15,6 +15,7 @@ pub mod landing;
 pub mod ownership;
 pub mod provision;
 pub mod removal;
+pub mod setup;
 pub mod signing;
 pub mod tree;
 

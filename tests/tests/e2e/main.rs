@@ -15,6 +15,7 @@ mod commands;
 mod confinement;
 mod container;
 mod control;
+mod doctor;
 mod evidence_file;
 mod example;
 mod filters;

@@ -8,6 +8,7 @@ pub(crate) use probe::find;
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
+use crate::paths;
 use crate::terminal::plain;
 use clap::{Args, Subcommand};
 use premath_evidence::Agent;
@@ -56,6 +57,38 @@ pub(crate) fn named(name: &str) -> Result<Agent, String> {
             known.join(", ")
         )
     })
+}
+
+/// Returns whether PATH has a program.
+pub(crate) fn is_on_path(program: &str) -> bool {
+    probe::find(program).is_some()
+}
+
+/// Returns whether files or variables are there that an agent signs in with.
+/// Whether its provider takes them is known only by a run.
+pub(crate) fn is_signed_in(agent: Agent) -> bool {
+    let spec = agent.spec();
+    let is_key = |name: &str| {
+        let begins = spec.variables.iter().any(|start| name.starts_with(start));
+        begins
+            && ["KEY", "TOKEN", "USE"]
+                .iter()
+                .any(|part| name.contains(part))
+    };
+    if std::env::vars_os().any(|(name, _)| name.to_str().is_some_and(is_key)) {
+        return true;
+    }
+    let home = paths::variable("HOME").map(PathBuf::from);
+    let moved = spec.files.folder_variable.and_then(paths::variable);
+    let folder = moved.map(PathBuf::from).or_else(|| {
+        let home = home.as_ref()?;
+        Some(home.join(spec.files.folder))
+    });
+    let files = match spec.files.renewed {
+        [] => spec.files.copied,
+        renewed => renewed,
+    };
+    folder.is_some_and(|folder| files.iter().any(|name| folder.join(name).exists()))
 }
 
 /// The answer of `premath agents check`.

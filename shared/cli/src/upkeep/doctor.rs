@@ -1,5 +1,6 @@
 //! `premath doctor`: is closed landed, and is everything accounted for?
 
+use super::fix::{Repaired, fix};
 use super::name;
 use super::survey::{Survey, roots};
 use crate::answer::{Answer, CheckVerdict, Finished};
@@ -8,8 +9,12 @@ use crate::terminal::plain;
 use clap::Args;
 use harness_worker::settings::{FileSettings, Sandbox};
 use premath_kernel::json::size::Size;
+use premath_kernel::policy::health::{
+    HealthFinding, SANDBOX_UNAVAILABLE, SETTINGS_INVALID, Severity, examine, of_item,
+};
 use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms};
 use premath_kernel::policy::sandbox::SandboxMode;
+use premath_memory::roots::MemoryRoots;
 use premath_memory::{clock, repair_issues};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,6 +28,9 @@ pub(crate) struct DoctorArgs {
     /// Use the repository that contains this folder [default: .]
     #[arg(long, value_name = "DIR")]
     repo_root: Option<PathBuf>,
+    /// Repair what can be repaired safely, and say what is left
+    #[arg(long)]
+    fix: bool,
     /// Write the readable rows of the issue store into this new file
     #[arg(long, value_name = "FILE")]
     repair_into: Option<PathBuf>,
@@ -32,14 +40,21 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DoctorAnswer {
-    /// Whether there are no findings, the settings can be read, and commands
-    /// can be confined.
+    /// Whether there are no findings but warnings.
     result: CheckVerdict,
-    /// How many items are findings: `removable` ones but old step output, and
-    /// those with the standing `finding`. A settings error is one more.
+    /// How many findings are errors.
     finding_count: usize,
+    /// How many findings are warnings.
+    warning_count: usize,
     /// How many of them `premath clean` removes.
     removable_count: usize,
+    /// What is wrong, what is left over and what to do about it. Of the items,
+    /// those are findings that have the standing `finding`, and the `removable`
+    /// ones but old step output.
+    findings: Vec<HealthFinding>,
+    /// What `--fix` did; absent without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repaired: Option<Vec<Repaired>>,
     /// Everything that the harness has in the repository, and why.
     items: Vec<InventoryItem>,
     /// Why `harness.toml` cannot be read.
@@ -105,10 +120,53 @@ impl DoctorArgs {
             let repair = repair
                 .map(|new| repair_into(&roots.issues, new))
                 .transpose()?;
-            let survey = Survey::of(roots)?;
-            let items = survey.account(&Terms::at(clock::now().wall));
-            Ok(report(root, items, &survey.landed(), repair))
+            let terms = Terms::at(clock::now().wall);
+            let mut state = State::of(roots.clone(), &terms)?;
+            let repaired = match self.fix {
+                true => {
+                    let (items, findings) = (&state.items, &state.findings);
+                    let repaired = fix(&mut state.survey, items, findings)?;
+                    state = State::of(roots, &terms)?;
+                    Some(repaired)
+                }
+                false => None,
+            };
+            Ok(report(root, state, repaired, repair))
         })
+    }
+}
+
+/// A repository as it is, and what is wrong with it.
+struct State {
+    survey: Survey,
+    items: Vec<InventoryItem>,
+    findings: Vec<HealthFinding>,
+    sandbox: SandboxCheck,
+}
+
+impl State {
+    fn of(roots: MemoryRoots, terms: &Terms) -> Result<Self, CliError> {
+        let survey = Survey::of(roots)?;
+        let items = survey.account(terms);
+        let sandbox = SandboxCheck::here(&survey.roots.repository);
+        let unavailable = sandbox.mode.is_none().then(|| sandbox.detail.clone());
+        let facts = super::health::look(&survey, unavailable)?;
+        let mut findings = examine(&facts);
+        findings.extend(items.iter().filter_map(of_item));
+        findings.sort_by_key(HealthFinding::place);
+        Ok(Self {
+            survey,
+            items,
+            findings,
+            sandbox,
+        })
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        let findings = self.findings.iter();
+        findings
+            .filter(|finding| finding.severity == severity)
+            .count()
     }
 }
 
@@ -123,38 +181,21 @@ fn repair_into(issues: &Path, new: &Path) -> Result<Repair, CliError> {
 
 fn report(
     root: &Path,
-    items: Vec<InventoryItem>,
-    landed: &BTreeMap<&str, usize>,
+    state: State,
+    repaired: Option<Vec<Repaired>>,
     repair: Option<Repair>,
 ) -> Answer {
     let settings_error = settings_error(root);
-    let findings = items.iter().filter(|item| item.is_finding());
-    let finding_count = findings.clone().count() + usize::from(settings_error.is_some());
-    let removable = findings.filter(|item| item.standing == Standing::Removable);
+    let removable = state.items.iter().filter(|item| item.is_finding());
+    let removable = removable.filter(|item| item.standing == Standing::Removable);
     let removable_count = removable.count();
-    let mut text = String::new();
-    if let Some(error) = &settings_error {
-        let _ = writeln!(text, "settings\n  finding  {}", plain(error));
-    }
-    for (title, kinds) in GROUPS {
-        let of_group: Vec<&InventoryItem> = items
-            .iter()
-            .filter(|item| kinds.contains(&item.kind))
-            .collect();
-        let mut lines = lines(root, &of_group);
-        if *title == "files" {
-            lines.extend(printed(&items));
-        }
-        if !lines.is_empty() {
-            let _ = writeln!(text, "{title}");
-            text.extend(lines);
-        }
-    }
-    let sandbox = SandboxCheck::here(root);
-    let _ = writeln!(text, "sandbox\n  {}", sandbox.detail);
-    let is_readable = !items.iter().any(|item| item.kind == Kind::Memory);
+    let (finding_count, warning_count) =
+        (state.count(Severity::Error), state.count(Severity::Warning));
+    let mut text = repaired.as_deref().map_or_else(String::new, repairs);
+    text.push_str(&sections(root, &state, settings_error.as_deref()));
+    let is_readable = !state.items.iter().any(|item| item.kind == Kind::Memory);
     text.push_str(&if is_readable {
-        verdict(landed, finding_count, removable_count)
+        verdict(&state.survey.landed(), finding_count, removable_count)
     } else {
         let findings = if finding_count == 1 {
             "finding"
@@ -171,21 +212,95 @@ fn report(
             repair.left_out.len()
         )
     });
-    let is_refused = finding_count > 0 || sandbox.mode.is_none();
     let document = DoctorAnswer {
-        result: CheckVerdict::of(!is_refused),
+        result: CheckVerdict::of(finding_count == 0),
         finding_count,
+        warning_count,
         removable_count,
-        items,
+        findings: state.findings,
+        repaired,
+        items: state.items,
         settings_error,
-        sandbox,
+        sandbox: state.sandbox,
         repair,
     };
-    let answer = Answer::new(document, text).refused(is_refused);
+    let answer = Answer::new(document, text).refused(finding_count > 0);
     match note {
         Some(note) => answer.note(note),
         None => answer,
     }
+}
+
+/// Says what `--fix` did.
+fn repairs(repaired: &[Repaired]) -> String {
+    let mut text = String::from("repairs\n");
+    for one in repaired {
+        let subject = plain(&one.subject);
+        let _ = match &one.left {
+            None => writeln!(text, "  fixed    {}  {subject}", one.id),
+            Some(why) => writeln!(text, "  left     {}  {subject}: {}", one.id, plain(why)),
+        };
+    }
+    if repaired.is_empty() {
+        text.push_str("  nothing to repair safely\n");
+    }
+    text
+}
+
+/// Lists what is there by sections, findings among it.
+fn sections(root: &Path, state: &State, settings_error: Option<&str>) -> String {
+    let mut text = String::new();
+    if let Some(error) = settings_error {
+        let _ = writeln!(text, "settings\n  finding  {}", plain(error));
+    }
+    for (title, kinds) in GROUPS {
+        let of_group: Vec<&InventoryItem> = state
+            .items
+            .iter()
+            .filter(|item| kinds.contains(&item.kind))
+            .collect();
+        let mut lines = lines(root, &of_group);
+        if *title == "files" {
+            lines.extend(printed(&state.items));
+        }
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{title}");
+            text.extend(lines);
+        }
+    }
+    text.push_str(&checks(state, settings_error.is_some()));
+    let _ = writeln!(text, "sandbox\n  {}", state.sandbox.detail);
+    text
+}
+
+/// Lists the findings that no other section has.
+fn checks(state: &State, has_settings_error: bool) -> String {
+    let of_items: Vec<HealthFinding> = state.items.iter().filter_map(of_item).collect();
+    let mut text = String::new();
+    for finding in &state.findings {
+        let is_shown = of_items.contains(finding)
+            || finding.id == SANDBOX_UNAVAILABLE.id
+            || (has_settings_error && finding.id == SETTINGS_INVALID.id);
+        if is_shown {
+            continue;
+        }
+        if text.is_empty() {
+            text.push_str("checks\n");
+        }
+        let word = match finding.severity {
+            Severity::Error => "finding",
+            Severity::Warning => "warning",
+        };
+        let _ = writeln!(
+            text,
+            "  {word:<8} {}  {}: {}; {}",
+            finding.id,
+            plain(&finding.subject),
+            plain(finding.problem.trim_end_matches('.')),
+            plain(&finding.next)
+        );
+    }
+    text
 }
 
 /// Returns why `harness.toml` cannot be read, with the hint.

@@ -3,6 +3,8 @@
 
 mod clean;
 mod doctor;
+mod fix;
+mod health;
 mod survey;
 
 use crate::terminal::plain;

@@ -143,6 +143,11 @@ impl Survey {
         self.corrupt.take().map_or(Ok(()), Err)
     }
 
+    /// Returns whether everything could be read.
+    pub(super) fn is_whole(&self) -> bool {
+        self.corrupt.is_none()
+    }
+
     /// Adds the container images of the user, which all repositories share.
     pub(super) fn find_images(&mut self) {
         let cache = image_cache();

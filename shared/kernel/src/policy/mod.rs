@@ -8,6 +8,7 @@ pub mod deadline;
 pub mod escalation;
 pub mod exit;
 pub mod governing;
+pub mod health;
 pub mod inventory;
 pub mod landing;
 pub mod landing_queue;

@@ -138,7 +138,7 @@ operations! {
         "op/premath.policy_seal"     "policy seal"     - - writes;
         "op/premath.policy_check"    "policy check"    - - reads;
         "op/premath.policy_diff"     "policy diff"     - - reads;
-        "op/premath.doctor"          "doctor"          - - reads;
+        "op/premath.doctor"          "doctor"          - - writes;
         "op/premath.audit"           "audit"           - - reads;
         "op/premath.clean"           "clean"           - - writes;
         "op/premath.mcp_serve"       "mcp-serve"       - - writes;

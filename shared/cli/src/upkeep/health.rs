@@ -1,0 +1,223 @@
+//! What of a repository and its machine keeps batches from running well.
+
+use super::survey::Survey;
+use crate::agents;
+use crate::error::CliError;
+use crate::paths;
+use harness_worker::settings::{InstructionError, LoopFlags, Settings, SettingsError};
+use premath_evidence::Agent;
+use premath_kernel::issue::Status;
+use premath_kernel::issue::graph::Scope;
+use premath_kernel::issue::lease::{self, LeaseState};
+use premath_kernel::policy::governing::Governing;
+use premath_kernel::policy::health::{
+    self, AgentFacts, HealthCheck, HealthFacts, IssueFault, MachineFacts, PushFacts, SettingsFault,
+};
+use premath_kernel::policy::retry::PolicyError;
+use premath_kernel::policy::turn::TurnPolicyError;
+use premath_memory::instruction::InstructionFileError;
+use premath_memory::roots::MemoryRoots;
+use premath_memory::upkeep::{Amiss, file_times};
+use premath_memory::{clock, trust};
+use premath_platform::machine::{Memory, free_disk, network_kind};
+use premath_worktree::governing::survey;
+use premath_worktree::setup;
+use std::path::Path;
+
+/// Looks at a repository. What cannot be looked at is no fact.
+pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<HealthFacts, CliError> {
+    let roots = &surveyed.roots;
+    let root = &roots.repository;
+    let now = clock::now().wall;
+    let has_settings = root.join("harness.toml").exists();
+    let settings = has_settings.then(|| {
+        let flags = LoopFlags {
+            repo_root: Some(root.clone()),
+            ..LoopFlags::default()
+        };
+        Settings::resolve(&flags, now)
+    });
+    let amiss = Amiss::look(roots)?;
+    let push = match &settings {
+        Some(Ok(settings)) => settings.landing.push.clone(),
+        _ => None,
+    };
+    let fault = settings.and_then(|settings| fault(settings.err()?));
+    let text = |paths: Vec<std::path::PathBuf>| -> Vec<String> {
+        let paths = paths.iter();
+        paths.map(|path| path.display().to_string()).collect()
+    };
+    Ok(HealthFacts {
+        has_settings,
+        settings: fault,
+        agents: agents_of(root),
+        git: setup::look(root).unwrap_or_default(),
+        push: push.map(|remote| PushFacts {
+            state: setup::remote(root, &remote),
+            remote,
+            has_git: agents::is_on_path("git"),
+        }),
+        machine: MachineFacts {
+            disk: free_disk(root),
+            memory: Memory::now().available,
+            network: network_kind(root).map(str::to_owned),
+            now,
+        },
+        files: file_times(roots),
+        unaccepted: unaccepted(roots),
+        issues: match surveyed.is_whole() {
+            true => issue_faults(&roots.issues)?,
+            false => Vec::new(),
+        },
+        open_places: amiss.open_places,
+        dead_sockets: text(amiss.dead_sockets),
+        broken_live: text(amiss.broken_live),
+        shows_files: amiss.shows_files,
+        no_sandbox,
+    })
+}
+
+/// Returns which finding refused settings are; `None` where another fact says it.
+fn fault(error: SettingsError) -> Option<SettingsFault> {
+    let check: &'static HealthCheck = match &error {
+        SettingsError::CommandMissing { name: "work" } => &health::WORK_COMMAND_MISSING,
+        SettingsError::CommandMissing { .. } => &health::VERIFY_COMMAND_MISSING,
+        SettingsError::ProgramMissing { agent: Some(_), .. } => &health::AGENT_MISSING,
+        SettingsError::ProgramMissing { .. } => &health::PROGRAM_MISSING,
+        SettingsError::Value { .. } | SettingsError::Config(_) => &health::SETTINGS_INVALID,
+        SettingsError::Mode(_) => &health::OVERRIDE_NOT_ADMITTED,
+        SettingsError::Instruction(error) => match error {
+            InstructionError::Missing
+            | InstructionError::File(InstructionFileError::EnvelopeFile(_)) => {
+                &health::INSTRUCTION_MISSING
+            }
+            InstructionError::Adapter { .. } => &health::INSTRUCTION_OTHER_EVIDENCE,
+            _ => &health::INSTRUCTION_REFUSED,
+        },
+        SettingsError::Governance(_) => &health::GOVERNANCE_REFUSED,
+        SettingsError::Policy { source, .. } => match source {
+            PolicyError::DigestMismatch { .. } => &health::RETRY_POLICY_UNSEALED,
+            _ => &health::POLICY_INVALID,
+        },
+        SettingsError::TurnPolicy { source, .. } => match source {
+            TurnPolicyError::DigestMismatch { .. } => &health::TURN_POLICY_UNSEALED,
+            _ => &health::POLICY_INVALID,
+        },
+        SettingsError::Network(_) => &health::NETWORK_UNENFORCED,
+        SettingsError::Signing(_) => &health::SIGNING_KEY_UNUSABLE,
+        SettingsError::Store(_) => &health::SETTINGS_INVALID,
+        SettingsError::Sandbox(_) | SettingsError::Untrusted(_) => return None,
+    };
+    let hint = error.hint();
+    Some(SettingsFault {
+        check,
+        error: CliError::from(error).chain(),
+        hint,
+    })
+}
+
+/// Returns the agents that `harness.toml` names.
+fn agents_of(root: &Path) -> Vec<AgentFacts> {
+    let text = std::fs::read_to_string(root.join("harness.toml")).unwrap_or_default();
+    let table: toml::Table = text.parse().unwrap_or_default();
+    let named = |key: &str| -> Vec<String> {
+        match table.get("agent").and_then(|agent| agent.get(key)) {
+            Some(toml::Value::String(list)) => list.split(',').map(str::to_owned).collect(),
+            Some(toml::Value::Array(list)) => {
+                let names = list.iter().filter_map(toml::Value::as_str);
+                names.map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    };
+    let mut agents: Vec<Agent> = ["use", "fallback"]
+        .into_iter()
+        .flat_map(named)
+        .filter_map(|name| Agent::named(name.trim()))
+        .collect();
+    agents.sort();
+    agents.dedup();
+    let facts = |agent: Agent| AgentFacts {
+        name: agent.as_str().to_owned(),
+        is_installed: agents::is_on_path(agent.spec().program),
+        is_signed_in: agents::is_signed_in(agent),
+    };
+    agents.into_iter().map(facts).collect()
+}
+
+/// Counts the governing files that changed since they were accepted; those of a
+/// repository that never accepted any are accepted by its first batch.
+fn unaccepted(roots: &MemoryRoots) -> usize {
+    let Ok(Some(record)) = trust::read(roots) else {
+        return 0;
+    };
+    let governing = Governing::of_agents(Agent::governing_files());
+    let now = survey(&roots.repository, governing);
+    now.map_or(0, |now| record.files().changes_to(&now.files).len())
+}
+
+fn issue_faults(issues: &Path) -> Result<Vec<IssueFault>, CliError> {
+    let memory = paths::open(issues, false)?;
+    let diagnosis = memory.diagnose(Scope::Active)?;
+    let mut faults: Vec<IssueFault> = Vec::new();
+    for id in &diagnosis.self_loops {
+        faults.push(IssueFault::Cycle(vec![id.to_string()]));
+    }
+    for cycle in diagnosis.cycles.iter().filter(|cycle| cycle.len() > 1) {
+        let ids = cycle.iter().map(ToString::to_string);
+        faults.push(IssueFault::Cycle(ids.collect()));
+    }
+    for edge in &diagnosis.dangling {
+        faults.push(IssueFault::Missing {
+            issue: edge.issue_id.to_string(),
+            depends_on: edge.depends_on_id.to_string(),
+        });
+    }
+    let seen = clock::observe();
+    memory.view(|view| {
+        for row in view.rows() {
+            let issue = row.issue.id.to_string();
+            match &row.issue.status {
+                Status::Other(status) => faults.push(IssueFault::Status {
+                    issue,
+                    status: status.to_string(),
+                }),
+                Status::InProgress
+                    if lease::state(Some(&row.issue), &seen) == LeaseState::Unleased =>
+                {
+                    faults.push(IssueFault::Unleased(issue));
+                }
+                _ => {}
+            }
+        }
+    })?;
+    Ok(faults)
+}
+
+#[cfg(test)]
+mod tests {
+    use premath_kernel::policy::health::CHECKS;
+    use std::fmt::Write;
+
+    #[test]
+    fn the_page_has_every_check_as_the_table_has_it() {
+        let page = include_str!("../../../../docs/reference/doctor.md");
+        let rows = CHECKS.iter().fold(String::new(), |mut rows, check| {
+            let fix = if check.is_fixable { "yes" } else { "-" };
+            let _ = writeln!(
+                rows,
+                "| `{}` | {} | {} | {fix} |",
+                check.id,
+                check.severity.word(),
+                check.about
+            );
+            rows
+        });
+        let found: String = page
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_eq!(found, rows);
+    }
+}
