@@ -155,7 +155,7 @@ impl Command {
     /// read in, so that a long one is made in that form alone.
     pub(crate) fn run(self, json: bool) -> Finished {
         match self {
-            Self::Init(args) => args.run(),
+            Self::Init(args) => args.run(json),
             Self::Agents(args) => args.run(),
             Self::Issue(args) => args.run(json),
             Self::Dep(args) => args.run(),

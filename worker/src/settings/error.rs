@@ -24,10 +24,7 @@ pub enum SettingsError {
         name: &'static str,
     },
     /// The program that a command begins with is not there.
-    #[error(
-        "{place}: program `{program}` of the {name} command not found {}",
-        searched(image)
-    )]
+    #[error("{place}: {}", not_found(name, program, image.as_deref(), agent.is_some()))]
     ProgramMissing {
         /// The flag, the variable, or file, line and key.
         place: String,
@@ -209,11 +206,14 @@ impl SettingsError {
     }
 }
 
-/// Says where a program was looked for.
-fn searched(image: &Option<String>) -> String {
+/// Says which program is not there, and where it was looked for.
+fn not_found(name: &str, program: &str, image: Option<&str>, is_agent: bool) -> String {
     match image {
-        Some(image) => format!("on PATH of the image `{image}`"),
-        None => "on PATH".to_owned(),
+        Some(image) => format!(
+            "program `{program}` of the {name} command not found on PATH of the image `{image}`"
+        ),
+        None if is_agent => format!("{program} is not installed: not found on PATH"),
+        None => format!("program `{program}` of the {name} command not found on PATH"),
     }
 }
 

@@ -6,7 +6,7 @@ use super::scope::{ScopePaths, ScopePatternError};
 use super::{Adapter, LoopFlags, SettingsError, Workforce, path_of};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::authority::instruction::{
-    BindingError, Classification, Instruction, STARTUP_CHECK,
+    BindingError, Classification, Instruction, STARTUP_CHECK, update_command,
 };
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::reference::RefSet;
@@ -121,8 +121,8 @@ impl InstructionError {
                     .to_owned(),
             ),
             Self::Adapter { given, .. } => Some(format!(
-                "create one for this adapter with `premath instruction new --normalizer {given} \
-                 …`, if the active policy allows it"
+                "create one for this adapter with `{}`, if the active policy allows it",
+                update_command(given)
             )),
             Self::Scope { .. } => None,
             Self::CheckUnbound { check, .. } => Some(format!(

@@ -39,10 +39,11 @@ impl Settings {
         let (work, hooks) = (sources.workforce()?, sources.hooks()?);
         let verify_base = file.verify.verifies_base(flags.startup.as_deref())?;
         let has_startup = verify_base || hooks.startup.is_some();
+        let (setup, landing) = (sources.setup(), landing_of(flags, &file.landing)?);
+        // A program that is missing is named before what it would be authorised by.
+        sources.require_programs(&work, &hooks, &landing, &sandbox)?;
         let mode = sources.mode(has_startup, &work)?;
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
-        let (setup, landing) = (sources.setup(), landing_of(flags, &file.landing)?);
-        sources.require_programs(&work, &hooks, &landing, &sandbox)?;
         let own = setup.iter().map(|setup| setup.command.as_str());
         let own = hooks.commands().chain(own).chain(landing.check.as_deref());
         let own = own.chain(file.notify.iter().map(|notify| notify.command.as_str()));

@@ -1,25 +1,32 @@
 //! `premath init`: creates a repository, and overwrites nothing.
 
+mod detect;
 mod mise;
+mod questions;
 
+use crate::agents::is_on_path;
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::instruction;
+use crate::operator;
 use crate::paths;
 use crate::terminal::plain;
 use crate::trust::accept_created;
 use clap::Args;
 use premath_evidence::{AGENT_NORMALIZER, Agent};
-use premath_kernel::authority::instruction::{INSTRUCTION_POLICY_FILE, InstructionPolicy};
+use premath_kernel::authority::instruction::{
+    INSTRUCTION_POLICY_FILE, InstructionPolicy, update_command,
+};
 use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
 use premath_memory::instruction::ActivePolicy;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, has_commit, main_worktree};
+use questions::{Choice, Proposal, ask};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 const CONFIG: &str = include_str!("harness.toml");
@@ -33,6 +40,15 @@ const FIRST_INSTRUCTION: &str = "instructions/FIRST.json";
 /// What is in the configuration's place of the agent.
 const NO_AGENT: &str = "#use = \"codex\"";
 
+/// What is in the configuration's place of the verify command.
+const NO_VERIFY: &str = "#verify_cmd = 'cargo test --quiet'";
+
+/// What is in the configuration's place of the number of lanes.
+const LANES: &str = "count = 2";
+
+/// How many lanes that is.
+const LANES_DEFAULT: u16 = 2;
+
 /// Arguments of `premath init`.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -42,6 +58,12 @@ pub(crate) struct InitArgs {
     /// Set up the command line and the evidence of this agent
     #[arg(long, value_name = "AGENT", value_parser = crate::agents::named)]
     agent: Option<Agent>,
+    /// Set the command that verifies the work
+    #[arg(long, value_name = "CMD")]
+    verify: Option<String>,
+    /// Set the number of lanes [default: 2]
+    #[arg(long, value_name = "N", value_parser = questions::lanes)]
+    lanes: Option<u16>,
 }
 
 /// What was done, by name below the root.
@@ -81,10 +103,48 @@ impl Report {
 }
 
 impl InitArgs {
-    pub(crate) fn run(self) -> Finished {
+    pub(crate) fn run(self, json: bool) -> Finished {
         let root = root(&self.dir);
-        Finished::on("init", "path", root, |root| set_up(root, &self))
+        Finished::on("init", "path", root, |root| {
+            let given = Choice {
+                agent: self.agent,
+                verify: self.verify,
+                lanes: self.lanes,
+            };
+            let choice = match is_asked(root, json) {
+                true => asked(root, given)?,
+                false => given,
+            };
+            set_up(root, &self.dir, &choice)
+        })
     }
+}
+
+/// Returns whether a person is asked: on a terminal, and of what is not set yet.
+fn is_asked(root: &Path, json: bool) -> bool {
+    let is_new = fs::symlink_metadata(root.join(CONFIG_NAME)).is_err();
+    let is_person = io::stdin().is_terminal() && io::stderr().is_terminal();
+    is_new && is_person && !json && !operator::is_inside_step()
+}
+
+fn asked(root: &Path, given: Choice) -> Result<Choice, CliError> {
+    let is_installed = |agent: &&Agent| is_on_path(agent.spec().program);
+    let proposal = Proposal {
+        installed: Agent::ALL.iter().filter(is_installed).copied().collect(),
+        verify: detect::verify_command(&|name| read_small(&root.join(name))),
+        lanes: LANES_DEFAULT,
+    };
+    let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
+    ask(given, &proposal, &mut input, &mut output).map_err(failed("ask in", root))
+}
+
+/// Reads a file of the repository's root; `None` where there is none, or where
+/// it is none that a project has.
+fn read_small(path: &Path) -> Option<String> {
+    const MOST: u64 = 1 << 20;
+    let meta = fs::metadata(path).ok()?;
+    let is_small = meta.is_file() && meta.len() <= MOST;
+    is_small.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
 /// The repository root that the folder belongs to: where every command looks.
@@ -102,18 +162,19 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Cli
     }
 }
 
-fn set_up(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
-    let (dir, agent) = (&args.dir, args.agent);
+fn set_up(root: &Path, dir: &Path, choice: &Choice) -> Result<Answer, CliError> {
+    let agent = choice.agent;
     let mut report = Report::default();
     let instruction = write_authority(root, agent, &mut report)?;
-    write_config(root, &instruction, agent, &mut report)?;
+    write_config(root, &instruction, choice, &mut report)?;
     make_issue_memory(root, &mut report)?;
     add_tasks(root, &mut report)?;
     let is_git = main_worktree(root)?.is_some();
     report.is_excluded = is_git && exclude_from_status(root)?;
     let is_new = is_git && !has_commit(root)?;
     let unset = agent.and_then(|agent| unset(root, &instruction, agent, &report));
-    let text = text(root, &report, agent, is_git, is_new);
+    let text = text(root, &report, choice, is_git, is_new);
+    let ignored = ignored(choice, &report);
     let left = report.left.into_iter();
     let wrote: Vec<&str> = report.wrote.iter().map(String::as_str).collect();
     let unaccepted = accept_created(root, &wrote);
@@ -134,6 +195,8 @@ fn set_up(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
         Some([note, hint]) => answer.note(note).note(hint),
         None => answer,
     };
+    let answer = missing(agent).into_iter().fold(answer, Answer::note);
+    let answer = ignored.into_iter().fold(answer, Answer::note);
     let asked = fs::canonicalize(dir).map_err(failed("find", dir))?;
     Ok(if asked == root {
         answer
@@ -142,6 +205,37 @@ fn set_up(root: &Path, args: &InitArgs) -> Result<Answer, CliError> {
             "note: using the repository root {}",
             root.display()
         ))
+    })
+}
+
+/// Says that an agent is not installed, and how to install it.
+fn missing(agent: Option<Agent>) -> Option<String> {
+    let spec = agent
+        .filter(|agent| !is_on_path(agent.spec().program))?
+        .spec();
+    let install = spec.install_command();
+    Some(format!(
+        "warning: {} is not installed: install it with `{install}`",
+        spec.program
+    ))
+}
+
+/// Says what was given for a configuration that was there before.
+fn ignored(choice: &Choice, report: &Report) -> Option<String> {
+    if report.wrote.iter().any(|name| name == CONFIG_NAME) {
+        return None;
+    }
+    let verify = choice.verify.as_ref().map(|command| {
+        let command = toml::Value::from(command.as_str());
+        format!("verify_cmd = {command} under [batch]")
+    });
+    let lanes = choice
+        .lanes
+        .map(|lanes| format!("count = {lanes} under [worktrees]"));
+    let keys: Vec<String> = verify.into_iter().chain(lanes).collect();
+    (!keys.is_empty()).then(|| {
+        let keys = keys.join(" and ");
+        format!("note: {CONFIG_NAME} already exists: set {keys} in that file")
     })
 }
 
@@ -173,16 +267,13 @@ fn unset(root: &Path, instruction: &str, agent: Agent, report: &Report) -> Optio
     let envelope = fs::read(root.join(instruction)).unwrap_or_default();
     let envelope: Value = serde_json::from_slice(&envelope).unwrap_or_default();
     if envelope["normalizerId"] != AGENT_NORMALIZER {
-        let _ = write!(
-            hint,
-            ", and an instruction that accepts agent evidence: create one with `premath \
-             instruction new --normalizer {AGENT_NORMALIZER}`"
-        );
+        let command = update_command(AGENT_NORMALIZER);
+        let _ = write!(hint, "; then run `{command}`");
     }
     Some([note, hint])
 }
 
-fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new: bool) -> String {
+fn text(root: &Path, report: &Report, choice: &Choice, is_git: bool, is_new: bool) -> String {
     let mut text = format!("{}\n", plain(&root.display().to_string()));
     for name in &report.wrote {
         let _ = writeln!(text, "  wrote  {name}");
@@ -200,14 +291,21 @@ fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new
         );
     }
     if report.wrote.iter().any(|name| name == CONFIG_NAME) {
-        let commands = match agent {
-            None => "work_cmd and verify_cmd",
-            Some(_) => "verify_cmd",
+        let commands: Vec<&str> = [
+            ("work_cmd", choice.agent.is_none()),
+            ("verify_cmd", choice.verify.is_none()),
+        ]
+        .into_iter()
+        .filter_map(|(key, is_unset)| is_unset.then_some(key))
+        .collect();
+        let _ = match &*commands {
+            [] => writeln!(text, "next: add issues with `premath issue add`,"),
+            commands => writeln!(
+                text,
+                "next: set {} in harness.toml, add issues with `premath issue add`,",
+                commands.join(" and ")
+            ),
         };
-        let _ = writeln!(
-            text,
-            "next: set {commands} in harness.toml, add issues with `premath issue add`,"
-        );
         if is_git {
             text.push_str("commit these files (lanes are checkouts of committed files)");
             text.push_str(if is_new {
@@ -224,12 +322,19 @@ fn text(root: &Path, report: &Report, agent: Option<Agent>, is_git: bool, is_new
 fn write_config(
     root: &Path,
     instruction: &str,
-    agent: Option<Agent>,
+    choice: &Choice,
     report: &mut Report,
 ) -> Result<(), CliError> {
     let mut config = CONFIG.replace(FIRST_INSTRUCTION, instruction);
-    if let Some(agent) = agent {
+    if let Some(agent) = choice.agent {
         config = config.replace(NO_AGENT, &format!("use = \"{}\"", agent.as_str()));
+    }
+    if let Some(command) = &choice.verify {
+        let command = toml::Value::from(command.as_str());
+        config = config.replace(NO_VERIFY, &format!("verify_cmd = {command}"));
+    }
+    if let Some(lanes) = choice.lanes {
+        config = config.replace(LANES, &format!("count = {lanes}"));
     }
     write_new(root, CONFIG_NAME, &config, report)
 }
@@ -340,7 +445,7 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONFIG, FIRST_INSTRUCTION, NO_AGENT};
+    use super::{CONFIG, FIRST_INSTRUCTION, LANES, NO_AGENT, NO_VERIFY};
 
     #[test]
     fn the_template_sets_the_instruction_and_nothing_else() {
@@ -355,5 +460,7 @@ mod tests {
         assert_eq!(set, ["batch.instruction", "worktrees.count"]);
         assert_eq!(CONFIG.matches(FIRST_INSTRUCTION).count(), 1);
         assert_eq!(CONFIG.matches(NO_AGENT).count(), 1);
+        assert_eq!(CONFIG.matches(NO_VERIFY).count(), 1);
+        assert_eq!(CONFIG.matches(LANES).count(), 1);
     }
 }

@@ -2,6 +2,7 @@
 //! (`contracts.md` 8).
 
 mod check;
+mod named;
 mod new;
 mod show;
 

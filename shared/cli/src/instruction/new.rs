@@ -1,5 +1,6 @@
 //! `premath instruction new`
 
+use super::named;
 use crate::answer::Answer;
 use crate::error::CliError;
 use crate::terminal::plain;
@@ -72,6 +73,9 @@ pub(crate) struct NewArgs {
     /// Request this check: verify or startup (repeatable) [default: verify]
     #[arg(long = "check", value_name = "CHECK")]
     checks: Vec<String>,
+    /// Name it in harness.toml, in the place of the one there
+    #[arg(long)]
+    set: bool,
 }
 
 /// The answer of `premath instruction new`.
@@ -129,7 +133,11 @@ impl NewArgs {
             policy_digest: envelope.policy_digest.clone(),
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let unaccepted = accept_created(&root, &[&format!("{FOLDER}/{name}")]);
+        let name = format!("{FOLDER}/{name}");
+        let unaccepted = accept_created(&root, &[&name]);
+        if self.set {
+            named::set(&root, &name)?;
+        }
         let faults = if envelope.instruction_type.as_deref() == Some(BATCH_KIND) {
             instruction.faults_to_act(&active.policy, &[])
         } else {

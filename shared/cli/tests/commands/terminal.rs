@@ -92,15 +92,97 @@ fn init_says_that_an_agent_was_not_set_where_it_overwrites_nothing() {
     for said in [
         "agent not set",
         "use = \"codex\" under [agent]",
-        "premath instruction new --normalizer premath.harness.agent.v1",
+        "premath instruction new --set --normalizer premath.harness.agent.v1 --intent 'Work \
+         through the ready issues of this repository.'",
     ] {
         assert!(answer.stderr.contains(said), "{said}: {}", answer.stderr);
     }
     let other = Scratch::with("");
     assert_eq!(other.run(&["init", "--agent", "codex"]).code, 0);
     let again = other.run(&["init", "--agent", "codex"]);
-    assert_eq!((again.code, &*again.stderr), (0, ""));
+    assert_eq!(again.code, 0, "{}", again.stderr);
     assert_eq!(other.run(&["init", "--agent", "claude"]).code, 1);
+}
+
+#[test]
+fn init_takes_flags_asks_nothing_without_a_terminal_and_keeps_what_is_there() {
+    let scratch = Scratch::with("");
+    fs::write(scratch.folder.join("Cargo.toml"), "[package]\n").unwrap();
+    let given = [
+        "--agent",
+        "codex",
+        "--verify",
+        "cargo test -- 'a b'",
+        "--lanes",
+        "5",
+    ];
+    let answer = scratch.run(&[&["init"], &given[..]].concat());
+    assert_eq!(answer.code, 0, "{}", answer.stderr);
+    assert!(
+        answer.stdout.contains("next: add issues"),
+        "{}",
+        answer.stdout
+    );
+    let settings = fs::read_to_string(scratch.folder.join("harness.toml")).unwrap();
+    let settings: toml::Table = settings.parse().unwrap();
+    assert_eq!(settings["agent"]["use"].as_str(), Some("codex"));
+    assert_eq!(
+        settings["batch"]["verify_cmd"].as_str(),
+        Some("cargo test -- 'a b'")
+    );
+    assert_eq!(settings["worktrees"]["count"].as_integer(), Some(5));
+    let again = scratch.run(&["init", "--agent", "codex", "--verify", "x", "--lanes", "3"]);
+    assert!(
+        again
+            .stderr
+            .contains("set verify_cmd = \"x\" under [batch]"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(scratch.run(&["init", "--lanes", "0"]).code, 2);
+    // Nothing that was not given is set.
+    let other = Scratch::with("");
+    fs::write(other.folder.join("Cargo.toml"), "[package]\n").unwrap();
+    assert_eq!(other.run(&["init"]).code, 0);
+    let settings = fs::read_to_string(other.folder.join("harness.toml")).unwrap();
+    let settings: toml::Table = settings.parse().unwrap();
+    assert!(
+        settings
+            .get("agent")
+            .is_none_or(|agent| agent.get("use").is_none())
+    );
+    assert!(settings["batch"].get("verify_cmd").is_none());
+}
+
+#[test]
+fn one_command_makes_an_instruction_for_another_agent_and_names_it() {
+    let scratch = Scratch::with("");
+    assert_eq!(scratch.run(&["init"]).code, 0);
+    let file = scratch.folder.join("harness.toml");
+    let before = fs::read_to_string(&file).unwrap();
+    let answer = scratch.json(&[
+        "instruction",
+        "new",
+        "--set",
+        "--normalizer",
+        "premath.harness.agent.v1",
+        "--intent",
+        "x",
+    ]);
+    let after = fs::read_to_string(&file).unwrap();
+    let settings: toml::Table = after.parse().unwrap();
+    let named = settings["batch"]["instruction"].as_str().unwrap();
+    assert!(
+        answer["path"].as_str().unwrap().ends_with(named),
+        "{answer}"
+    );
+    let others = |text: &str| -> Vec<String> {
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("instruction = "));
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(others(&before), others(&after));
 }
 
 #[test]

@@ -45,5 +45,14 @@ pub(crate) const KNOWN_CHECKS: [&str; 2] = [STARTUP_CHECK, VERIFY_CHECK];
 /// The kind of an instruction that authorises a batch.
 pub const BATCH_KIND: &str = "harness.batch";
 
+/// Returns the command that makes an instruction for evidence of a normaliser,
+/// and has batches use it.
+pub fn update_command(normalizer: &str) -> String {
+    format!(
+        "premath instruction new --set --normalizer {normalizer} --intent 'Work through the ready \
+         issues of this repository.'"
+    )
+}
+
 #[cfg(test)]
 mod tests;
