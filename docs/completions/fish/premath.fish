@@ -62,6 +62,8 @@ complete -c premath -n "__fish_premath_needs_command" -f -a "completions" -d 'Pr
 complete -c premath -n "__fish_premath_needs_command" -f -a "man" -d 'Print a man page, or write all of them to a folder'
 complete -c premath -n "__fish_premath_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c premath -n "__fish_premath_using_subcommand init" -l agent -d 'Set up the command line and the evidence of this agent' -r
+complete -c premath -n "__fish_premath_using_subcommand init" -l verify -d 'Set the command that verifies the work' -r
+complete -c premath -n "__fish_premath_using_subcommand init" -l lanes -d 'Set the number of lanes [default: 2]' -r
 complete -c premath -n "__fish_premath_using_subcommand init" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand init" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand init" -s V -l version -d 'Print version'
@@ -365,6 +367,7 @@ complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l check -d 'Request this check: verify or startup (repeatable) [default: verify]' -r
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l policy -d 'Use this instruction policy [default: policies/control/harness-instruction-policy-v1.json of the repository root where there is one, else the embedded one]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l allow-unknown -d 'Execute the instruction even if its type is unknown'
+complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l set -d 'Name it in harness.toml, in the place of the one there'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand instruction; and __fish_seen_subcommand_from new" -s V -l version -d 'Print version'
@@ -583,6 +586,7 @@ complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen
 complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l repair-into -d 'Write the readable rows of the issue store into this new file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand doctor" -l fix -d 'Repair what can be repaired safely, and say what is left'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -s V -l version -d 'Print version'

@@ -43,8 +43,7 @@ impl Amiss {
     }
 }
 
-/// Returns the private places that others can use. What is a link is no place
-/// of ours.
+/// Returns the private places that others can use. A link is left out.
 fn open_places(roots: &MemoryRoots, common: &Path) -> Vec<OpenPlace> {
     let private = PrivateFolder::of(roots).path().to_path_buf();
     let live = private.join("live");

@@ -54,7 +54,7 @@ pub enum DiffSource {
 pub struct FileView {
     /// The file, with replacement characters where it is not UTF-8.
     pub path: String,
-    /// What became of it.
+    /// How it changed.
     pub status: FileStatus,
     /// Its mode before, in octal digits as git writes it; null where it is new.
     pub old_mode: Option<String>,
@@ -70,7 +70,7 @@ pub struct FileView {
     pub hunks: Vec<HunkView>,
 }
 
-/// What became of a file.
+/// How a file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
@@ -147,7 +147,7 @@ pub fn text(view: &DiffView, style: DiffStyle) -> String {
         }
     }
     for path in &view.set_apart {
-        let _ = writeln!(text, "# {} is no part of the work", plain(path));
+        let _ = writeln!(text, "# {} is not part of the work", plain(path));
     }
     if view.files_left_out > 0 {
         let _ = writeln!(
@@ -285,7 +285,7 @@ mod tests {
         let expected = "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n\
             --- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\tb\n+\\u{1b}[2J\n\
             diff --git a/x\\u{1b} b/x\\u{1b}\nnew file mode 100644\n# binary files differ\n\
-            # nested is no part of the work\n# 3 more changed files are left out\n";
+            # nested is not part of the work\n# 3 more changed files are left out\n";
         assert_eq!(text(&view(), DiffStyle::default()), expected);
     }
 

@@ -149,7 +149,7 @@ mod tests {
             "--- setup stdout\na\\u{1b}[2J    b\n--- work stdout\ncall    Bash  ls\n\
              result  one\n        \\u{202e}two\n"
         );
-        // It goes on where it was.
+        // It continues where it was.
         let more = [line("work", "stdout", LogKind::End, "success")];
         assert_eq!(log.text(&more), "end     success\n");
     }

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn remotes_and_settings_are_told_apart() {
+    fn remotes_and_settings_are_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         let git = Repository::init(folder.path().join("r")).unwrap();
         let root = git.workdir().unwrap().to_path_buf();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What npm writes where nobody wrote a test.
+/// What npm writes where a package has no test.
 const NO_TEST: &str = "no test specified";
 
 /// Returns the command that verifies a repository; `read` returns a file of its

@@ -10,7 +10,7 @@ const LANES_MAX: u16 = 64;
 /// The longest answer that is read.
 const ANSWER_MAX: u64 = 4_096;
 
-/// What a repository is set up with; `None` where nothing is said about it.
+/// What a repository is set up with; `None` where it is not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) agent: Option<Agent>,

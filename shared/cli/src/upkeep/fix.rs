@@ -28,7 +28,7 @@ pub(super) struct Repaired {
     pub(super) left: Option<String>,
 }
 
-/// Repairs what can be repaired safely; tells of each such finding what was done.
+/// Repairs what can be repaired safely; returns what was done about each such finding.
 pub(super) fn fix(
     survey: &mut Survey,
     items: &[InventoryItem],

@@ -24,7 +24,7 @@ use premath_worktree::governing::survey;
 use premath_worktree::setup;
 use std::path::Path;
 
-/// Looks at a repository. What cannot be looked at is no fact.
+/// Looks at a repository. What cannot be looked at is left out.
 pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<HealthFacts, CliError> {
     let roots = &surveyed.roots;
     let root = &roots.repository;

@@ -42,7 +42,7 @@ pub struct TranscriptPart {
 /// Takes the parts of a line.
 pub(crate) type Parts = Vec<TranscriptPart>;
 
-/// Reads a line of a stream; `None` where it is no JSON object.
+/// Reads a line of a stream; `None` where it is not a JSON object.
 pub fn transcript(agent: Agent, line: &[u8]) -> Option<Vec<TranscriptPart>> {
     let line: Map<String, Value> = serde_json::from_slice(line).ok()?;
     let mut parts = Vec::new();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_is_told_apart_and_long_results_are_cut() {
+    fn failures_are_distinguished_and_long_results_are_cut() {
         let long = (1..=20).map(|n| n.to_string()).collect::<Vec<_>>();
         let line = serde_json::json!({"type": "user", "message": {"content": [
             {"type": "tool_result", "is_error": true, "content": [{"type": "text", "text": long.join("\n")}]},
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_object_or_of_a_strange_shape_is_no_panic() {
+    fn any_line_is_read_without_a_panic() {
         for agent in Agent::ALL {
             for line in ["", "x", "[1]", "7", "{\"type\":"] {
                 assert_eq!(transcript(*agent, line.as_bytes()), None);

@@ -84,13 +84,13 @@ impl Default for GitFacts {
 pub struct PushFacts {
     /// The remote.
     pub remote: String,
-    /// What is known of it.
+    /// What is known about it.
     pub state: RemoteState,
     /// Whether there is a program `git`.
     pub has_git: bool,
 }
 
-/// What is known of a remote.
+/// What is known about a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteState {
     /// It is not configured.
