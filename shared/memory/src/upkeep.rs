@@ -47,12 +47,7 @@ impl Amiss {
 fn open_places(roots: &MemoryRoots, common: &Path) -> Vec<OpenPlace> {
     let private = PrivateFolder::of(roots).path().to_path_buf();
     let live = private.join("live");
-    let mut places = vec![
-        private.clone(),
-        live.clone(),
-        roots.repository.join(".premath").join("lanes"),
-        common.join(control::FOLDER),
-    ];
+    let mut places = vec![private.clone(), live.clone(), common.join(control::FOLDER)];
     for folder in [&private, &live] {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         places.extend(entries.map(|entry| entry.path()));

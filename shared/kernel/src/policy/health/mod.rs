@@ -97,7 +97,7 @@ checks! {
     SIGNING_KEY_UNUSABLE "signing-key-unusable" Error ask "The key that landing commits are signed with cannot be used.";
     SANDBOX_UNAVAILABLE "sandbox-unavailable" Error ask "No sandbox mode works here.";
     GOVERNING_FILES_UNACCEPTED "governing-files-unaccepted" Warning ask "Governing files changed since the operator accepted them.";
-    NO_COMMIT "no-commit" Error ask "The repository has no commit; lanes need one.";
+    NO_COMMIT "no-commit" Warning ask "The repository has no commit; lanes need one.";
     AUTHOR_MISSING "author-missing" Warning ask "Git has no `user.name` or no `user.email`: commits are made in the harness's name.";
     GIT_SETTING_UNUSUAL "git-setting-unusual" Warning ask "A setting of git makes lanes differ from what is committed.";
     GIT_MISSING "git-missing" Error ask "A push is asked for, and there is no `git` on `PATH`.";
