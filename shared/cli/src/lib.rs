@@ -18,6 +18,7 @@ mod editor;
 mod error;
 mod escalate;
 mod exit;
+mod failure;
 mod feature;
 mod form;
 mod init;

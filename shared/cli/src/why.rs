@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
-use crate::issue::failure::LastFailure;
+use crate::failure::LastFailure;
 use crate::issue::query::no_such;
 use crate::paths;
 use crate::status::is_running;

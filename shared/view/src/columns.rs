@@ -40,7 +40,7 @@ impl Column {
 
 /// Returns how many columns a text takes on a terminal: those of East Asian
 /// scripts and emoji take two.
-pub fn width_of(text: &str) -> usize {
+pub(crate) fn width_of(text: &str) -> usize {
     text.width()
 }
 

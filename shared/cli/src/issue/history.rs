@@ -1,7 +1,7 @@
 //! The history of an issue: its attempts over all batches.
 
-use super::failure::LastFailure;
 use crate::error::CliError;
+use crate::failure::LastFailure;
 use crate::paths;
 use crate::report::Sources;
 use crate::terminal::columns;
@@ -29,7 +29,7 @@ pub(super) struct Past {
     pub(super) failure: Option<LastFailure>,
     /// Its attempts, in the order of the run log.
     pub(super) attempts: Vec<PastAttempt>,
-    /// Why it says nothing.
+    /// Why it cannot be read.
     pub(super) error: Option<String>,
 }
 

@@ -4,7 +4,6 @@ mod accept;
 mod add;
 mod check;
 mod edit;
-pub(crate) mod failure;
 mod form;
 mod history;
 mod import;

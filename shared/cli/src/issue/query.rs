@@ -1,12 +1,12 @@
 //! Commands that look at issues.
 
-use super::failure::LastFailure;
 use super::history::Past;
 use super::view::{
     EdgeItem, HoldItem, IssueView, edge_item, hold_item, holds_text, issue_table, item, lease_text,
 };
 use crate::answer::Answer;
 use crate::error::CliError;
+use crate::failure::LastFailure;
 use crate::paths;
 use crate::terminal::{block, plain, table};
 use clap::Args;

@@ -2,7 +2,7 @@
 //! witnesses and the output of its steps, the issue store, and git.
 
 use crate::error::CliError;
-use crate::issue::failure::{LastFailure, document};
+use crate::failure::{LastFailure, document};
 use crate::paths;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::audit::WitnessRef;
@@ -20,7 +20,7 @@ use std::path::Path;
 pub(crate) struct Sources<'a> {
     roots: &'a MemoryRoots,
     issues: &'a Path,
-    /// Absent where the folder is no repository of git.
+    /// Absent where the folder is not in a repository of git.
     history: Option<History>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Sources<'a> {
         titles.unwrap_or_default()
     }
 
-    /// Reads what is known of a step beside its row. `target` is the branch that salvaged
+    /// Reads what is known about a step beside its row. `target` is the branch that salvaged
     /// work is compared with.
     pub(crate) fn step(&self, row: &StepRow, target: &str) -> StepFacts {
         let failure = LastFailure::read(row, self.roots);

@@ -74,7 +74,7 @@ impl Reply {
 ///
 /// # Errors
 ///
-/// The terminal cannot be written to. What cannot be carried out is said, and asked again.
+/// The terminal cannot be written to. What cannot be carried out is reported, and asked again.
 pub(super) fn go_through(
     items: &[ReviewItem],
     input: &mut dyn BufRead,
@@ -113,7 +113,7 @@ pub(super) fn go_through(
     Ok(decisions)
 }
 
-/// What became of a question.
+/// The outcome of a question.
 enum Decision {
     Made(&'static str),
     Skipped,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_input_quits_and_what_fails_is_no_decision() {
+    fn the_end_of_the_input_quits_and_what_fails_decides_nothing() {
         let mut desk = Noted {
             refuses: true,
             ..Noted::default()

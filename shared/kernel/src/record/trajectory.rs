@@ -56,11 +56,11 @@ pub mod action {
     /// A batch is over.
     pub const BATCH_END: &str = "coordinator.batch_end";
     /// A step was interrupted by the death of its harness, and recovered.
-    pub const TAKE_OVER: &str = "coordinator.take_over";
+    pub(crate) const TAKE_OVER: &str = "coordinator.take_over";
     /// What a cut step, or a person, left in a lane was put aside.
-    pub const SALVAGE: &str = "worker.salvage";
+    pub(crate) const SALVAGE: &str = "worker.salvage";
     /// A coordinator refused to dispatch.
-    pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
+    pub(crate) const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
     /// An escalation outside a lane was carried out, or could not be.
     pub const ESCALATION: &str = "harness.escalation";
     /// A gated command begins.
@@ -80,25 +80,25 @@ pub mod action {
     /// An operator reviewed the work of a step; the row's lineage names the step.
     pub const REVIEWED: &str = "operator.reviewed";
     /// An operator asked something of a batch while it ran.
-    pub const CONTROL: &str = "operator.control";
+    pub(crate) const CONTROL: &str = "operator.control";
     /// The last commit that landed was verified without build state.
     pub const TIP_VERIFIED: &str = "coordinator.tip_verified";
     /// A lane was disabled.
     pub const LANE_GIVEN_UP: &str = "coordinator.lane_given_up";
     /// A provider refused more work, and no lane works with it for a while.
-    pub const PROVIDER_PARKED: &str = "coordinator.provider_parked";
+    pub(crate) const PROVIDER_PARKED: &str = "coordinator.provider_parked";
     /// A provider that was parked answers again.
-    pub const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
+    pub(crate) const PROVIDER_RESUMED: &str = "coordinator.provider_resumed";
     /// Issues failed alike in a row, and dispatch pauses.
-    pub const BREAKER_OPEN: &str = "coordinator.breaker_open";
+    pub(crate) const BREAKER_OPEN: &str = "coordinator.breaker_open";
     /// Dispatch continues.
-    pub const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
+    pub(crate) const BREAKER_CLOSED: &str = "coordinator.breaker_closed";
     /// The batch used up what it may.
-    pub const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
+    pub(crate) const BUDGET_EXCEEDED: &str = "coordinator.budget_exceeded";
     /// The batch waited without success for free disk or memory.
-    pub const ROOM_SHORT: &str = "coordinator.room_short";
+    pub(crate) const ROOM_SHORT: &str = "coordinator.room_short";
     /// What the batch's changes rest on was changed or removed.
-    pub const AUTHORITY_REVOKED: &str = "coordinator.authority_revoked";
+    pub(crate) const AUTHORITY_REVOKED: &str = "coordinator.authority_revoked";
 }
 
 /// Returns whether a result class counts as success (`contracts.md` 6).

@@ -90,12 +90,12 @@ pub struct ChangeSize {
 
 impl ChangeSize {
     /// Returns how many lines were added or deleted.
-    pub const fn lines(self) -> u64 {
+    pub(super) const fn lines(self) -> u64 {
         self.added.saturating_add(self.deleted)
     }
 }
 
-/// What is known of an attempt beside its row: from its witnesses, its output and
+/// What is known about an attempt beside its row: from its witnesses, its output and
 /// git.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepFacts {
@@ -219,14 +219,14 @@ impl AttemptView {
     }
 
     /// Returns how many of its calls were denied.
-    pub fn denied(&self) -> u64 {
+    pub(super) fn denied(&self) -> u64 {
         self.denials
             .values()
             .fold(0, |sum, one| sum.saturating_add(*one))
     }
 
     /// Returns the salvage branches of this repository that it left.
-    pub fn salvage_branches(&self) -> Vec<&str> {
+    pub(super) fn salvage_branches(&self) -> Vec<&str> {
         branches(self.salvage.as_deref())
     }
 }

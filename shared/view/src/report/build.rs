@@ -32,7 +32,7 @@ pub struct ReportInput {
     pub scope: ReportScope,
     /// The rows that it is about, with their numbers, in the order of the file.
     pub rows: Vec<(u64, StepRow)>,
-    /// What else is known of them, by number.
+    /// What else is known about them, by number.
     pub steps: BTreeMap<u64, StepFacts>,
     /// The issues that they name.
     pub issues: BTreeMap<IssueId, IssueFacts>,

@@ -6,7 +6,7 @@ use premath_kernel::issue::natural;
 use premath_kernel::json::id::IssueId;
 use std::collections::BTreeMap;
 
-/// Groups attempts that failed by their class and by what was said first.
+/// Groups attempts that failed by their class and by the first reported line.
 pub(super) fn clusters<'a>(
     failed: impl Iterator<Item = (&'a IssueId, &'a AttemptView)>,
 ) -> Vec<FailureCluster> {
@@ -42,7 +42,7 @@ pub(super) fn clusters<'a>(
     clusters
 }
 
-/// Returns the first line that says something, with `ISSUE` for the issue's own id:
+/// Returns the first line that is not empty, with `ISSUE` for the issue's own id:
 /// messages that differ in it alone are alike.
 fn first_line(said: &str, issue_id: &IssueId) -> String {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty());

@@ -236,7 +236,7 @@ pub struct ReviewItem {
 pub struct FailureCluster {
     /// The class.
     pub failure_class: String,
-    /// The first line that was said, with `ISSUE` for the issue's own id.
+    /// The first reported line, with `ISSUE` for the issue's own id.
     pub line: String,
     /// How many attempts failed so.
     pub attempts: u64,

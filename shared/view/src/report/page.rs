@@ -474,7 +474,10 @@ fn agents(report: &ReportView, parts: &mut Vec<Part>) {
             agent.closed.to_string(),
             agent.usage.tokens_cell(),
             agent.usage.cost_cell(),
-            agent.calls.to_string(),
+            agent
+                .agent
+                .as_ref()
+                .map_or_else(|| UNKNOWN.to_owned(), |_| agent.calls.to_string()),
             agent.repair_rounds.to_string(),
             agent.denials.to_string(),
             agent.model.clone().unwrap_or_else(|| UNKNOWN.to_owned()),

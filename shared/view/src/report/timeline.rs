@@ -1,4 +1,4 @@
-//! What the lanes of a batch did over time, as an SVG that stands in a page.
+//! What the lanes of a batch did over time, as an SVG in a page.
 
 use super::html::escaped;
 use super::page::at;

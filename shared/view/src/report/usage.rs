@@ -59,7 +59,7 @@ impl UsageView {
 
     /// Returns the tokens for a column: `unknown`, or the sum with a `+` where some
     /// attempts reported none.
-    pub fn tokens_cell(&self) -> String {
+    pub(super) fn tokens_cell(&self) -> String {
         cell(
             self.tokens.map(|sum| tokens(sum.total())),
             self.tokens_unknown,
@@ -67,7 +67,7 @@ impl UsageView {
     }
 
     /// Returns the cost in dollars for a column, likewise.
-    pub fn cost_cell(&self) -> String {
+    pub(super) fn cost_cell(&self) -> String {
         cell(self.cost_nano_usd.map(money), self.cost_unknown)
     }
 
