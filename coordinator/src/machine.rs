@@ -353,24 +353,14 @@ impl Machine {
                 lane_lost,
                 store_lost,
             } => {
-                self.lanes[lane].becomes(LaneState::Idle);
                 self.lanes[lane].steps_left += u64::from(refused);
-                self.stale = true;
                 self.store_lost |= store_lost;
                 let stop_on_failure = self.allowance.stop_on_failure;
                 self.draining |=
                     store_lost || exit::is_last_step(stop_on_failure, succeeded, refused);
-                if lane_lost {
-                    self.retire_lost(lane, effects);
-                }
+                self.release(lane, lane_lost, effects);
             }
-            MachineEvent::Answered { lane, lane_lost } => {
-                self.lanes[lane].becomes(LaneState::Idle);
-                self.stale = true;
-                if lane_lost {
-                    self.retire_lost(lane, effects);
-                }
-            }
+            MachineEvent::Answered { lane, lane_lost } => self.release(lane, lane_lost, effects),
             MachineEvent::Panicked { lane, claim } => {
                 self.lose(lane);
                 self.stale = true;
@@ -382,9 +372,9 @@ impl Machine {
             }
             MachineEvent::Window { is_open } => {
                 self.is_shut = !is_open;
-                match is_open {
-                    true => self.stale = true,
-                    false => self.unpass(effects),
+                self.stale |= is_open;
+                if self.is_shut {
+                    self.unpass(effects);
                 }
             }
             MachineEvent::Interrupted => self.draining = true,
@@ -394,6 +384,15 @@ impl Machine {
                 self.draining = true;
                 self.passing = false;
             }
+        }
+    }
+
+    /// Makes a lane idle, or retires it where its worktree is lost.
+    fn release<C>(&mut self, lane: LaneIndex, is_lost: bool, effects: &mut Vec<Effect<C>>) {
+        self.lanes[lane].becomes(LaneState::Idle);
+        self.stale = true;
+        if is_lost {
+            self.retire_lost(lane, effects);
         }
     }
 

@@ -110,7 +110,7 @@ impl Notifier {
     }
 
     /// Returns whether an event is notified.
-    pub fn wants(&self, event: NotifyEvent) -> bool {
+    pub fn includes(&self, event: NotifyEvent) -> bool {
         self.settings.events.contains(&event)
     }
 

@@ -16,6 +16,7 @@ use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::control::ControlResult;
 use premath_kernel::record::trajectory::{ControlRecord, RowOutcome};
+use premath_memory::OutsideChange;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -144,6 +145,27 @@ impl<O: Write, E: Write> HumanReporter<O, E> {
             self.wrong(&format!("warning: {worker_id}: {warning}"));
         }
     }
+
+    fn waiting(&mut self, until: jiff::Timestamp) {
+        self.line(&format!("no issue is ready; next retry at {until:.0}"));
+    }
+
+    fn window(&mut self, is_open: bool, until: jiff::Timestamp) {
+        let zone = (self.now)().time_zone().clone();
+        let until = on_the_wall(&until.to_zoned(zone));
+        self.line(&match is_open {
+            true => format!("the window is open until {until}"),
+            false => format!("the window is closed; attempts start at {until}"),
+        });
+    }
+
+    fn memory_changed(&mut self, change: &OutsideChange) {
+        self.wrong(&format!(
+            "warning: {}: {}",
+            FailureClass::MemoryChangedOutside,
+            change.describe()
+        ));
+    }
 }
 
 impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
@@ -168,15 +190,13 @@ impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
                 claim.claim.issue_id,
                 claim.row.text_of("title")
             )),
-            Notice::StepEnded { worker_id, report } => {
-                self.line(&format!(
-                    "{worker_id} {} {} after {}{}",
-                    report.issue_id,
-                    ending(report),
-                    seconds(Duration::from_millis(report.duration_ms)),
-                    reasons(report)
-                ));
-            }
+            Notice::StepEnded { worker_id, report } => self.line(&format!(
+                "{worker_id} {} {} after {}{}",
+                report.issue_id,
+                ending(report),
+                seconds(Duration::from_millis(report.duration_ms)),
+                reasons(report)
+            )),
             Notice::Landed {
                 worker_id,
                 issue_id,
@@ -191,18 +211,9 @@ impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
                 "warning: dependency cycle among the active issues; its members are blocked: {}",
                 path.join(" -> ")
             )),
-            Notice::Waiting { until } => {
-                self.line(&format!("no issue is ready; next retry at {until:.0}"));
-            }
+            Notice::Waiting { until } => self.waiting(*until),
             Notice::Idle => self.line("no issue is ready; waiting for new ones"),
-            Notice::Window { is_open, until } => {
-                let zone = (self.now)().time_zone().clone();
-                let until = on_the_wall(&until.to_zoned(zone));
-                self.line(&match is_open {
-                    true => format!("the window is open until {until}"),
-                    false => format!("the window is closed; attempts start at {until}"),
-                });
-            }
+            Notice::Window { is_open, until } => self.window(*is_open, *until),
             Notice::Changed(change) => self.line(&change.to_string()),
             Notice::BaselineChecked { worker_id, passes } => {
                 self.line(&format!("{worker_id}: {}", baseline_message(*passes)));
@@ -213,11 +224,7 @@ impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
             Notice::Ending { ended_by, detail } => self.line(&bound::ending(*ended_by, detail)),
             Notice::Interrupted { level } => self.line(interrupted(*level)),
             Notice::Control { record, result } => self.line(&request(record, *result)),
-            Notice::MemoryChanged { change } => self.wrong(&format!(
-                "warning: {}: {}",
-                FailureClass::MemoryChangedOutside,
-                change.describe()
-            )),
+            Notice::MemoryChanged { change } => self.memory_changed(change),
             Notice::StoreLost { detail } => self.wrong(&format!("error: {detail}")),
         }
     }

@@ -1,7 +1,7 @@
 //! Events for a program: one JSON object a line, on stdout.
 
 use super::{BatchTerms, Notice, Reporter, Summary};
-use harness_worker::batch::SupervisionChange;
+use harness_worker::batch::{Pushed, SupervisionChange};
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootReport;
 use harness_worker::step::{StepEnding, StepReport};
@@ -13,13 +13,14 @@ use premath_kernel::json::plain::plain_json;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::breaker::BreakerChange;
 use premath_kernel::policy::provider::ProviderChange;
+use premath_kernel::policy::room::Shortage;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::control::ControlResult;
 use premath_kernel::record::event::{
     EndRequest, EndedIssue, EndedStep, Ending, EventLine, ProgressEvent, ProviderUse,
 };
 use premath_kernel::record::trajectory::ControlRecord;
-use premath_memory::OutsideChange;
+use premath_memory::{Claimed, OutsideChange};
 use std::io::Write;
 use std::path::Path;
 
@@ -107,12 +108,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 detail,
                 hint: *hint,
             },
-            Notice::Dispatched { worker_id, claim } => ProgressEvent::IssueDispatched {
-                worker_id,
-                issue_id: &claim.claim.issue_id,
-                lease_id: &claim.claim.lease_id,
-                generation: claim.claim.generation,
-            },
+            Notice::Dispatched { worker_id, claim } => dispatched(worker_id, claim),
             Notice::StepEnded { worker_id, report } => ProgressEvent::StepEnded {
                 step: ended(worker_id, report),
             },
@@ -127,32 +123,18 @@ impl<W: Write> Reporter for JsonReporter<W> {
                 commit,
                 target,
             },
-            Notice::Pushed(pushed) => ProgressEvent::LandingPushed {
-                target: &pushed.target,
-                remote: &pushed.remote,
-                commit: pushed.outcome.as_deref().ok(),
-                failure: pushed.outcome.as_ref().err().map(String::as_str),
-            },
+            Notice::Pushed(news) => pushed(news),
             Notice::Cycle { path } => ProgressEvent::GraphCycle { cycle_path: path },
-            Notice::Waiting { until } => ProgressEvent::BatchWaiting {
-                until: Stamp::at(*until),
-            },
+            Notice::Waiting { until } => waiting(*until),
             Notice::Idle => ProgressEvent::BatchIdle,
-            Notice::Window { is_open, until } => ProgressEvent::BatchWindow {
-                open: *is_open,
-                until: Stamp::at(*until),
-            },
+            Notice::Window { is_open, until } => window(*is_open, *until),
             Notice::TargetSync(target_sync) => return self.target_sync(target_sync),
             Notice::Changed(change) => return self.changed(change),
             Notice::BaselineChecked { worker_id, passes } => ProgressEvent::BaselineChecked {
                 worker_id,
                 passes: *passes,
             },
-            Notice::Room(Some(short)) => ProgressEvent::RoomShort {
-                of: short.of,
-                free_bytes: short.free.0,
-                least_bytes: short.least.0,
-            },
+            Notice::Room(Some(short)) => room_short(short),
             Notice::Room(None) => ProgressEvent::RoomEnough,
             Notice::Warning { detail } => ProgressEvent::BatchWarning { detail },
             Notice::Ending { ended_by, detail } => ProgressEvent::BatchEnding {
@@ -216,6 +198,42 @@ fn batch_started<'a>(start: &BatchTerms<'a>) -> ProgressEvent<'a> {
         sandbox: start.sandbox.mode,
         sandbox_image: start.sandbox.image.as_ref(),
     }
+}
+
+fn dispatched<'a>(worker_id: &'a WorkerName, claim: &'a Claimed) -> ProgressEvent<'a> {
+    ProgressEvent::IssueDispatched {
+        worker_id,
+        issue_id: &claim.claim.issue_id,
+        lease_id: &claim.claim.lease_id,
+        generation: claim.claim.generation,
+    }
+}
+
+fn pushed(news: &Pushed) -> ProgressEvent<'_> {
+    ProgressEvent::LandingPushed {
+        target: &news.target,
+        remote: &news.remote,
+        commit: news.outcome.as_deref().ok(),
+        failure: news.outcome.as_ref().err().map(String::as_str),
+    }
+}
+
+fn room_short(short: &Shortage) -> ProgressEvent<'_> {
+    ProgressEvent::RoomShort {
+        of: short.of,
+        free_bytes: short.free.0,
+        least_bytes: short.least.0,
+    }
+}
+
+fn waiting<'a>(until: Timestamp) -> ProgressEvent<'a> {
+    let until = Stamp::at(until);
+    ProgressEvent::BatchWaiting { until }
+}
+
+fn window<'a>(open: bool, until: Timestamp) -> ProgressEvent<'a> {
+    let until = Stamp::at(until);
+    ProgressEvent::BatchWindow { open, until }
 }
 
 fn lane_booted<'a>(

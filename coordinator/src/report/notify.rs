@@ -41,7 +41,7 @@ impl<'a> NotifyingReporter<'a> {
 
     fn send(&mut self, event: NotifyEvent, facts: &NotifyFacts<'_>) {
         if let Some(notifier) = &mut self.notifier
-            && notifier.wants(event)
+            && notifier.includes(event)
         {
             let at = Stamp::at(clock::now().wall);
             notifier.send(Notification::new(event, at, &self.batch_id, facts));

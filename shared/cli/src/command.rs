@@ -79,7 +79,7 @@ pub(crate) enum Command {
     ///
     /// The lanes with their first issues, the order of the others, what would never run and why,
     /// the settings in force, and an estimate from earlier attempts.
-    Plan(PlanArgs),
+    Plan(Box<PlanArgs>),
     /// Pause, resume, drain or stop the running batch; change its lanes
     ///
     /// The batch takes these requests from other terminals by a socket in the shared git folder.

@@ -373,7 +373,7 @@ mod tests {
         assert!(
             settings
                 .message()
-                .starts_with("h.toml:2: `use`: program `gemini` of the work command")
+                .starts_with("h.toml:2: `use`: gemini is not installed")
         );
         let hint = settings.error().unwrap().hint().unwrap();
         assert!(hint.contains("premath agents check"), "{hint}");
@@ -384,7 +384,7 @@ mod tests {
         assert!(
             settings
                 .message()
-                .starts_with("--agent: program `opencode` of the work command")
+                .starts_with("--agent: opencode is not installed")
         );
         settings.agents = &["opencode", "claude"];
         assert_eq!(settings.message(), "");

@@ -85,7 +85,7 @@ fi"#;
             "--reason",
         ),
         (
-            "sed -i '1s/$/\\nparent = \"bd-2\"/' \"$1\"",
+            "grep -q ^parent \"$1\" || sed -i '1s/$/\\nparent = \"bd-2\"/' \"$1\"",
             2,
             "premath dep",
         ),

@@ -12,7 +12,7 @@ pub struct DayWindow {
     to: Time,
 }
 
-/// A text is no window.
+/// A text is not a window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid window `{0}`: expected two times of day, for example 22:00-07:00")]
 pub struct NoWindow(pub String);
@@ -64,7 +64,7 @@ pub enum WindowState {
 impl DayWindow {
     /// Returns whether it is open. A time that the clocks skip is the time after
     /// the gap; of one that they show twice the first counts. A night on which
-    /// nothing of the window is left is passed over.
+    /// nothing of the window is left does not count.
     pub fn state(&self, now: &Zoned) -> WindowState {
         let at = now.timestamp();
         let mut opens: Option<Timestamp> = None;

@@ -1,5 +1,4 @@
-//! What a batch tells a person who is not looking: the document that a notification
-//! command gets.
+//! The document that a notification command gets.
 
 use super::live::short;
 use crate::json::id::{BatchId, IssueId};
@@ -31,7 +30,7 @@ pub enum NotifyEvent {
     FailedCheck,
 }
 
-/// A word is no event.
+/// A word is not an event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown event `{name}`: expected {}", known(), name = .0)]
 pub struct UnknownNotifyEvent(pub String);

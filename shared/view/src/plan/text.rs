@@ -1,6 +1,6 @@
 //! The plan of a batch as lines for a person.
 
-use crate::columns::{self, Column, fitted};
+use crate::columns::{self, Column, fitted, flowed};
 use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, money, tokens};
 use premath_kernel::json::plain::plain;
 use premath_kernel::record::plan::{
@@ -103,7 +103,7 @@ fn terms(plan: &BatchPlan, viewer: &Viewer) -> Vec<String> {
         lines.push(format!("{name}: {} ({digest}…)", policy.policy_id));
     }
     lines.push(terms.sandbox_detail.clone());
-    lines.push(limits(plan, viewer));
+    lines.extend(limits(plan, viewer));
     lines.push(landing(plan));
     let acts_under = &terms.acts_under;
     let reference = acts_under.instruction_ref.as_deref();
@@ -115,7 +115,7 @@ fn terms(plan: &BatchPlan, viewer: &Viewer) -> Vec<String> {
     lines
 }
 
-fn limits(plan: &BatchPlan, viewer: &Viewer) -> String {
+fn limits(plan: &BatchPlan, viewer: &Viewer) -> Vec<String> {
     let terms = &plan.terms;
     let mut parts = vec![
         format!("{} attempt(s) an issue by default", terms.attempts),
@@ -145,7 +145,7 @@ fn limits(plan: &BatchPlan, viewer: &Viewer) -> String {
     if let Some(at) = &terms.ends_at {
         parts.push(format!("ends at {}", viewer.when(at.time())));
     }
-    format!("limits: {}", parts.join(", "))
+    flowed("limits: ", &parts, viewer.width)
 }
 
 fn allowed(budget: &PlannedBudget) -> Vec<String> {
