@@ -233,6 +233,14 @@ impl Scratch {
             .env("E2E_PREMATH", &binaries().premath)
     }
 
+    /// Returns the text that the last batch saved at its end.
+    pub fn kept_report(&self) -> String {
+        let listed = self.premath(["report", "--list", "--json"]).end();
+        let listed = listed.exits(0).json();
+        let path = listed["items"][0]["path"].as_str().expect("a saved report");
+        std::fs::read_to_string(path).expect("its text")
+    }
+
     /// Makes a run of `premath`.
     pub fn premath<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Run {
         self.run(&binaries().premath).args(arguments)

@@ -9,7 +9,7 @@ use crate::status::is_running;
 use crate::terminal::{block, plain};
 use clap::Args;
 use harness_worker::batch::set_aside;
-use harness_worker::settings::{LoopFlags, Settings};
+use harness_worker::settings::{LoopFlags, SET_ASIDE_AFTER, Settings};
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
 use premath_kernel::json::id::IssueId;
@@ -132,7 +132,7 @@ impl Taken {
             Err(_) => Self {
                 selection: Selection::default(),
                 assignees: AssigneeRule::default(),
-                set_aside_after: 0,
+                set_aside_after: SET_ASIDE_AFTER,
             },
         }
     }

@@ -123,7 +123,7 @@ fn read(text: &str) -> (Option<&'static str>, usize) {
 }
 
 /// `2026-11-22`, with a time of day and a zone where they follow,
-/// `20261122T213956Z`, or `21:39:56`.
+/// `20261122T213956Z`, `21:39:56`, or `21:39`.
 fn time(text: &str) -> Option<usize> {
     let shape = |shape: &str| {
         let mut given = text.chars();
@@ -137,6 +137,10 @@ fn time(text: &str) -> Option<usize> {
         return Some(used);
     }
     if let Some(used) = shape("00:00:00") {
+        return Some(used);
+    }
+    let is_more = |c: char| c.is_ascii_digit() || c == ':';
+    if let Some(used) = shape("00:00").filter(|used| !text[*used..].starts_with(is_more)) {
         return Some(used);
     }
     let day = shape("0000-00-00")?;
@@ -206,6 +210,7 @@ mod tests {
                 "hb1_20270101T000000Z_0123456789ab",
             ),
             ("09:08:07 worker.1 landed a", "21:39:56 worker.1 landed a"),
+            ("began 2026-11-22 21:39 UTC", "began 2027-01-02 01:02 UTC"),
             ("kept 8.6 KiB", "kept 12 MiB"),
             (
                 "commands are confined by landlock: x",

@@ -129,7 +129,7 @@ fn green_work_is_verified_once_for_three_and_lands_as_one_commit_each() {
         );
     }
     every_issue_closed(&scratch);
-    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    let report = scratch.kept_report();
     assert!(
         report.contains("4 issue(s) verified only together with later work (`batch`): b, c, e, f"),
         "{report}"

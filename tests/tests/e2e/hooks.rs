@@ -75,7 +75,12 @@ fn denies_before_it_runs(agent: Agent) {
     let ended = ended.last().unwrap();
     assert_eq!(ended["event"], "batch.ended");
     assert_eq!(ended["providers"][0]["denials"], json!({"no_push": 1}));
-    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    let made = scratch.premath(["report", "--json"]).end().exits(0).json();
+    let denials = &made["denials"];
+    assert_eq!(denials[0]["ruleId"], "no_push", "{denials}");
+    assert_eq!(denials[0]["calls"], 1, "{denials}");
+    assert_eq!(denials[0]["issueIds"], json!(["denied"]), "{denials}");
+    let report = scratch.kept_report();
     let line = "gate denied 1 call(s) (no_push 1) in denied";
     assert!(report.lines().any(|printed| printed == line), "{report}");
     assert!(is_sent_back(&requests), "the model has not read the reason");

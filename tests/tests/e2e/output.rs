@@ -62,7 +62,7 @@ fn a_batch_prints_a_line_an_event_and_then_its_report() {
     assert!(events.iter().any(|event| event.contains(": check_failed")));
     assert!(events.last().unwrap().ends_with(": exit code 1"));
     assert!(report.starts_with("issue  outcome"), "{report}");
-    let kept = scratch.premath(["report"]).end().exits(0).stdout;
+    let kept = scratch.kept_report();
     assert!(kept.ends_with(report), "{kept}\n{report}");
 }
 

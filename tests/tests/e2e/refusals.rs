@@ -138,7 +138,7 @@ fn an_agent_that_is_not_installed_refuses_the_batch_with_how_to_get_it() {
         run = run.arg("--worktree").arg(lane);
     }
     refused(&scratch, run, 2)
-        .says("harness.toml:2: `use`: program `gemini` of the work command not found on PATH")
+        .says("harness.toml:2: `use`: gemini is not installed: not found on PATH")
         .says("list installed agents with `premath agents check`");
 }
 

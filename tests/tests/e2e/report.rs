@@ -12,9 +12,7 @@ const EDIT: &str = "echo x > src/$PREMATH_ISSUE_ID.txt";
 
 /// The latest text that a batch saved at its end.
 fn report(scratch: &Scratch) -> String {
-    let listed = scratch.premath(["report", "--list", "--json"]).end();
-    let listed = listed.exits(0).json();
-    fs::read_to_string(listed["items"][0]["path"].as_str().unwrap()).unwrap()
+    scratch.kept_report()
 }
 
 fn issues(ids: &[&str]) -> Vec<Value> {

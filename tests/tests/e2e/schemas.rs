@@ -426,6 +426,8 @@ fn shared(forms: &mut Forms) {
         }
     }
     assert_eq!(count, 4, "two runs of three, each with one verification");
+    let diff = scratch.premath(["diff", "a", "--json"]).end().exits(0);
+    forms.admit_ours("answer-diff", &diff.json());
 }
 
 #[test]

@@ -169,7 +169,8 @@ fn a_target_that_is_gone_is_made_and_what_it_lacks_is_named() {
 #[test]
 fn an_issue_that_fails_night_after_night_is_set_aside_until_an_operator_takes_it_up() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
-    let config = "[batch]\nset_aside_after = 2\n[breaker]\nfailures = 0\n";
+    let config = "[batch]\nwork_cmd = 'true'\nverify_cmd = 'true'\n\
+                  override_reason = 'test'\nset_aside_after = 2\n[breaker]\nfailures = 0\n";
     fs::write(scratch.root.join("harness.toml"), config).unwrap();
     let night = |work: &str| scratch.batch(work, "true").end();
     let tried = |id: &str| scratch.steps_of(id).len();
@@ -188,7 +189,7 @@ fn an_issue_that_fails_night_after_night_is_set_aside_until_an_operator_takes_it
                     takes them up";
     assert!(warned.iter().any(|detail| detail == expected), "{warned:?}");
     assert_eq!(scratch.issue("a")["status"], "open");
-    for command in ["why a", "plan"] {
+    for command in ["why a", "plan --lanes 1"] {
         let said = scratch.premath(command.split(" ")).end().exits(0).stdout;
         let expected = "it failed in one batch after another and is set aside";
         assert!(said.contains(expected), "{said}");

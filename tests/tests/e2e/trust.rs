@@ -238,7 +238,7 @@ mkdir -p .github/workflows; echo x > .github/workflows/ci.yml; echo x > Cargo.to
     assert_eq!(scratch.steps_of("b")[0]["sensitiveChanges"], Value::Null);
     let last = ended.events().pop().unwrap();
     assert_eq!(last["issues"][0]["sensitiveChanges"], expected);
-    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    let report = scratch.kept_report();
     let section = report
         .find("changes to verification, CI, hooks, dependencies:\n  a: .github/workflows/ci.yml (ci), Cargo.toml (dependencies)\n    git diff ")
         .unwrap_or_else(|| panic!("{report}"));

@@ -45,6 +45,7 @@ pub use instruction::InstructionError;
 pub use network::Network;
 pub use notify::NotifySettings;
 pub use protect::Protect;
+pub use resolve::SET_ASIDE_AFTER;
 pub use resources::Resources;
 pub use sandbox::{Sandbox, image_cache};
 pub(crate) use sandbox::{outside_worktrees, trusted_path};

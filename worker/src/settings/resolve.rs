@@ -97,7 +97,7 @@ impl Settings {
 }
 
 /// In how many batches in a row an issue fails before it is set aside.
-const SET_ASIDE_AFTER: u32 = 3;
+pub const SET_ASIDE_AFTER: u32 = 3;
 
 /// What settings are read from, beside the environment.
 struct Sources<'a> {
