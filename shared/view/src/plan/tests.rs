@@ -126,9 +126,9 @@ fn a_plan_says_what_would_run_and_what_would_not() {
             "turn policy: turn (pol1_0123456789ab…)",
             "retry policy: retry (pol1_0123456789ab…)",
             "commands are confined by landlock",
-            "limits: 3 attempt(s) an issue by default, 45m an attempt, 45m a verification, 25.00 \
-             USD for the batch, until forever, attempts start in 22:00-07:00, ends at \
-             2026-03-06 07:00 (in 9h 00m)",
+            "limits: 3 attempt(s) an issue by default, 45m an attempt, 45m a verification, \
+             25.00 USD for the batch, until forever, attempts start in 22:00-07:00,",
+            "        ends at 2026-03-06 07:00 (in 9h 00m)",
             "attempts start from main and land on it, pushed to origin",
             "authorised by human-override: a night",
             "",
