@@ -2,7 +2,7 @@
 //! made for it. Nothing is made here.
 
 use crate::settings::{CrewFlags, FileSettings};
-use premath_worktree::provision::lane_name;
+use premath_worktree::provision;
 use premath_worktree::tree::is_worktree_of;
 use std::path::{Path, PathBuf};
 
@@ -63,8 +63,8 @@ impl LaneChoice {
                 checked.map(|worktree| place(worktree, true)).collect()
             }
             Self::Made { count, root } => {
-                let root = std::fs::canonicalize(&root).unwrap_or(root);
-                let lanes = (1..=count).map(|number| root.join(lane_name(number)));
+                let root = provision::place(&root);
+                let lanes = (1..=count).map(|number| root.join(provision::lane_name(number)));
                 lanes
                     .map(|lane| match std::fs::canonicalize(&lane) {
                         Ok(worktree) => place(worktree, true),

@@ -1,5 +1,5 @@
 //! What a batch that began now would do: the renderers of
-//! [`BatchPlan`](premath_kernel::record::plan::BatchPlan), for `premath plan` and
+//! [`BatchPlan`], for `premath plan` and
 //! `harness-coordinator --dry-run`.
 
 mod text;

@@ -303,8 +303,8 @@ impl Provision {
     }
 }
 
-/// Returns a path with the part of it that is there already made plain.
-fn place(path: &Path) -> PathBuf {
+/// Returns a path whose part that exists already is canonical.
+pub fn place(path: &Path) -> PathBuf {
     let there = path.ancestors().find_map(|above| {
         let rest = path.strip_prefix(above).ok()?;
         Some(fs::canonicalize(above).ok()?.join(rest))
