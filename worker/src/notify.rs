@@ -8,6 +8,7 @@ use premath_kernel::json::canonical::canonical;
 use premath_kernel::json::id::BatchId;
 use premath_kernel::json::plain::plain;
 use premath_kernel::record::notification::{Notification, NotifyEvent};
+use premath_memory::untrusted::read_end;
 use premath_memory::{StoreError, artifact};
 use std::ffi::OsString;
 use std::fs::File;
@@ -31,6 +32,9 @@ const SLACK: Duration = Duration::from_secs(3);
 
 /// How many characters of a command's error are reported.
 const SAID: usize = 200;
+
+/// How much of what a failing command printed last is looked at.
+const PRINTED_MAX: u64 = 64 << 10;
 
 /// Gives the event to the command on its stdin.
 const FED: &str = r#"printf '%s\n' "$PREMATH_NOTIFY_EVENT" | /bin/sh -c "$0""#;
@@ -177,7 +181,7 @@ impl Runner {
         if exit.code == Some(0) {
             return Ok(());
         }
-        let printed = artifact::read(&self.streams[1]).ok().flatten();
+        let printed = read_end(&self.streams[1], PRINTED_MAX);
         let printed = printed.unwrap_or_default();
         let printed = String::from_utf8_lossy(&printed);
         let last = printed

@@ -147,7 +147,9 @@ impl<O: Write, E: Write> HumanReporter<O, E> {
     }
 
     fn waiting(&mut self, until: jiff::Timestamp) {
-        self.line(&format!("no issue is ready; next retry at {until:.0}"));
+        let zone = (self.now)().time_zone().clone();
+        let until = on_the_wall(&until.to_zoned(zone));
+        self.line(&format!("no issue is ready; next retry at {until}"));
     }
 
     fn window(&mut self, is_open: bool, until: jiff::Timestamp) {

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// How often the thread that watches the store looks whether the batch is over.
 const LOOK_OVER: Duration = Duration::from_secs(1);
+/// How long later changes of the store wait for the next report.
+const STORE_PAUSE: Duration = Duration::from_millis(100);
 
 /// The hours in which attempts begin, and whether they were open when that was
 /// looked at last.
@@ -96,7 +98,11 @@ impl Shell<'_> {
             while is_over.strong_count() > 0 {
                 match watch.changed(name, LOOK_OVER) {
                     Ok(false) => {}
-                    Ok(true) => drop(send.send(InboxMessage::StoreChanged)),
+                    // A step may change the file all the time.
+                    Ok(true) => {
+                        drop(send.send(InboxMessage::StoreChanged));
+                        std::thread::sleep(STORE_PAUSE);
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "the issue store is not watched any more");
                         return;

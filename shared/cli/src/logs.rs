@@ -18,6 +18,10 @@ use std::time::Duration;
 
 /// How often a followed log is looked at.
 const AGAIN: Duration = Duration::from_millis(200);
+
+/// The most lines that are shown at once.
+const LINES_MAX: usize = 20_000;
+
 /// How much of a stream one look reads.
 const PART_MAX: usize = 8 << 20;
 
@@ -192,15 +196,18 @@ impl Log {
             let opened = StepOutput::open(&self.roots, &self.attempt.step_id);
             self.output = opened.map_err(StoreError::from)?;
         }
+        let most = most.unwrap_or(LINES_MAX).min(LINES_MAX);
         let mut lines = Vec::new();
-        let mut skipped_bytes = 0;
+        let (mut skipped_bytes, mut skipped) = (0, 0);
         for output in self.output.list().map_err(StoreError::from)? {
             if self.wanted.is_none_or(|wanted| wanted == output.stream) {
-                skipped_bytes += self.read(&output, running, &mut lines)?;
+                let (bytes, before) = self.read(&output, running, &mut lines)?;
+                skipped_bytes += bytes;
+                let surplus = lines.len().saturating_sub(most);
+                lines.drain(..surplus);
+                skipped += before + surplus;
             }
         }
-        let skipped = most.map_or(0, |most| lines.len().saturating_sub(most));
-        lines.drain(..skipped);
         Ok(LogView {
             issue_id: self.attempt.issue_id.clone(),
             step_id: self.attempt.step_id.clone(),
@@ -212,13 +219,14 @@ impl Log {
         })
     }
 
-    /// Reads on in a stream; returns how many bytes were left out.
+    /// Reads on in a stream; returns how many bytes, and how many lines after them,
+    /// were left out.
     fn read(
         &mut self,
         output: &CommandOutput,
         running: bool,
         lines: &mut Vec<LogLine>,
-    ) -> Result<u64, CliError> {
+    ) -> Result<(u64, usize), CliError> {
         let place = self.places.entry(output.clone()).or_default();
         let part = self.output.read(output, place.end, PART_MAX);
         let part = part.map_err(StoreError::from)?;
@@ -239,13 +247,15 @@ impl Log {
         }
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         if bytes.is_empty() {
-            return Ok(part.skipped);
+            return Ok((part.skipped, 0));
         }
         let is_torn = std::mem::take(&mut place.is_torn);
-        for line in text.split(|byte| *byte == b'\n').skip(is_torn.into()) {
+        let whole = || text.split(|byte| *byte == b'\n').skip(is_torn.into());
+        let surplus = whole().count().saturating_sub(LINES_MAX);
+        for line in whole().skip(surplus) {
             lines.extend(self.parts(output, line));
         }
-        Ok(part.skipped)
+        Ok((part.skipped, surplus))
     }
 
     /// Returns a line as it is shown.

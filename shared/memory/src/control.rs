@@ -12,7 +12,7 @@ use premath_kernel::record::control::{ControlAnswer, ControlRequest, LINE_MAX};
 use premath_platform::socket;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -98,6 +98,9 @@ impl ControlPlace {
 
 /// Returns the places with a socket, by name.
 fn places(folder: &Path) -> Result<Vec<ControlPlace>, StoreError> {
+    if fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink()) {
+        return Ok(Vec::new());
+    }
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(StoreError::io("read", folder))?,
@@ -107,6 +110,7 @@ fn places(folder: &Path) -> Result<Vec<ControlPlace>, StoreError> {
         let entry = entry.map_err(StoreError::io("read", folder))?;
         if let Some(name) = entry.file_name().to_str()
             && name.ends_with(SOCKET)
+            && entry.file_type().is_ok_and(|kind| kind.is_socket())
         {
             places.push(ControlPlace {
                 folder: folder.to_path_buf(),

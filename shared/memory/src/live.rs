@@ -5,7 +5,7 @@ use crate::artifact;
 use crate::error::StoreError;
 use crate::private::PrivateFolder;
 use crate::roots::MemoryRoots;
-use crate::untrusted::read_in_checkout;
+use crate::untrusted::{is_linked, read_in_checkout};
 use premath_kernel::json::id::BatchId;
 use premath_kernel::json::token;
 use premath_kernel::record::live::{LIVE_MAX, LiveBatch, StoreStamp};
@@ -93,7 +93,11 @@ impl LiveFolder {
         Ok(broken.map(|(path, _)| path).collect())
     }
 
+    /// Reads the documents; none where the folder is reached by a link.
     fn documents(&self) -> Result<Vec<(PathBuf, Option<LiveBatch>)>, StoreError> {
+        if is_linked(&self.repository, &self.folder) {
+            return Ok(Vec::new());
+        }
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -111,6 +111,18 @@ pub fn read_in_checkout(
     }
 }
 
+/// Returns whether a folder below a root, or one on the way to it, is a link.
+pub(crate) fn is_linked(root: &Path, folder: &Path) -> bool {
+    let Ok(below) = folder.strip_prefix(root) else {
+        return std::fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_symlink());
+    };
+    let mut path = root.to_path_buf();
+    below.components().any(|part| {
+        path.push(part);
+        std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_symlink())
+    })
+}
+
 /// Reads a file of at most `limit` bytes in a folder that steps may write; `None` where
 /// there is none, and where it is anything but a regular file of that size.
 pub fn read_file(path: &Path, limit: u64) -> Option<Vec<u8>> {

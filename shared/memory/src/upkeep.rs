@@ -1,12 +1,13 @@
 //! What of the harness's own files is amiss, and its repair.
 
-use crate::artifact;
 use crate::error::StoreError;
 use crate::live::LiveFolder;
 use crate::private::PrivateFolder;
 use crate::roots::{MemoryRoots, common_folder, unexcluded};
+use crate::untrusted::is_linked;
 use crate::{control, roots};
 use premath_kernel::policy::health::{FileTime, OpenPlace};
+use rustix::fs::{Mode, OFlags};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,8 @@ fn open_places(roots: &MemoryRoots, common: &Path) -> Vec<OpenPlace> {
     let private = PrivateFolder::of(roots).path().to_path_buf();
     let live = private.join("live");
     let mut places = vec![private.clone(), live.clone(), common.join(control::FOLDER)];
-    for folder in [&private, &live] {
+    let is_plain = |folder: &&&PathBuf| !is_linked(&roots.repository, folder);
+    for folder in [&private, &live].iter().filter(is_plain) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         places.extend(entries.map(|entry| entry.path()));
     }
@@ -59,7 +61,9 @@ fn open_places(roots: &MemoryRoots, common: &Path) -> Vec<OpenPlace> {
         let Ok(meta) = fs::symlink_metadata(&path) else {
             continue;
         };
-        let is_ours = meta.is_file() || meta.is_dir();
+        let above = path.parent().unwrap_or(&path);
+        let is_ours = meta.is_dir() || meta.is_file() && meta.nlink() == 1;
+        let is_ours = is_ours && !is_linked(&roots.repository, above);
         if is_ours && meta.mode() & 0o077 != 0 {
             found.push(OpenPlace {
                 path: path.display().to_string(),
@@ -76,13 +80,20 @@ fn open_places(roots: &MemoryRoots, common: &Path) -> Vec<OpenPlace> {
 ///
 /// [`StoreError::Io`], also where it is a link by now.
 pub fn close_place(path: &Path) -> Result<(), StoreError> {
-    let meta = fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?;
-    if meta.is_symlink() {
-        let cause = std::io::Error::other("it is a link");
-        return Err(StoreError::io("use", path)(cause));
-    }
-    let mode = if meta.is_dir() { 0o700 } else { 0o600 };
-    fs::set_permissions(path, Permissions::from_mode(mode))
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let file = opened.map_err(|errno| StoreError::io("open", path)(errno.into()))?;
+    let file = fs::File::from(file);
+    let meta = file.metadata().map_err(StoreError::io("look at", path))?;
+    let mode = match (meta.is_dir(), meta.is_file() && meta.nlink() == 1) {
+        (true, _) => 0o700,
+        (false, true) => 0o600,
+        (false, false) => {
+            let cause = std::io::Error::other("it is neither a folder nor a file of its own");
+            return Err(StoreError::io("use", path)(cause));
+        }
+    };
+    file.set_permissions(Permissions::from_mode(mode))
         .map_err(StoreError::io("restrict", path))
 }
 
@@ -91,8 +102,12 @@ pub fn close_place(path: &Path) -> Result<(), StoreError> {
 /// # Errors
 ///
 /// [`StoreError::Io`].
-pub fn remove_live(path: &Path) -> Result<(), StoreError> {
-    artifact::remove(path)
+pub fn remove_live(roots: &MemoryRoots, path: &Path) -> Result<(), StoreError> {
+    if is_linked(&roots.repository, path.parent().unwrap_or(path)) {
+        let cause = std::io::Error::other("its folder is reached by a link");
+        return Err(StoreError::io("remove", path)(cause));
+    }
+    fs::remove_file(path).map_err(StoreError::io("remove", path))
 }
 
 /// Removes the socket of a process that is gone, with its token.
@@ -153,5 +168,23 @@ mod tests {
         close_place(&token).unwrap();
         assert!(Amiss::look(&roots).unwrap().open_places.is_empty());
         close_place(&link).unwrap_err();
+
+        // A folder that is a link leads to files of others.
+        let theirs = folder.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        let file = theirs.join("a.json");
+        fs::write(&file, "{").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        let live = private.path().join("live");
+        std::os::unix::fs::symlink(&theirs, &live).unwrap();
+        let found = Amiss::look(&roots).unwrap();
+        assert!(found.open_places.is_empty(), "{:?}", found.open_places);
+        assert!(found.broken_live.is_empty(), "{:?}", found.broken_live);
+        remove_live(&roots, &live.join("a.json")).unwrap_err();
+        assert!(file.exists());
+        let second = private.path().join("second");
+        fs::hard_link(&file, &second).unwrap();
+        close_place(&second).unwrap_err();
+        assert!(Amiss::look(&roots).unwrap().open_places.is_empty());
     }
 }

@@ -40,6 +40,7 @@ impl Batch {
             });
         }
         self.look_at_held()?;
+        self.pardon()?;
         let room = self.room();
         let now = clock::now().wall;
         let mut pass = self.admission().pass(workers, &room, now);

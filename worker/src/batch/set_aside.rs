@@ -4,7 +4,7 @@ use super::Batch;
 use super::knowledge::Knowledge;
 use premath_kernel::json::id::{BatchId, IssueId};
 use premath_kernel::record::trajectory::{FailureStreaks, StepRow};
-use premath_memory::{IssueMemory, StoreError};
+use premath_memory::{IssueMemory, StoreError, clock};
 use std::collections::BTreeSet;
 
 /// Returns the issues that a batch sets aside, by the rows of the trajectory; that of
@@ -20,28 +20,30 @@ pub fn set_aside<'a>(
 ) -> Result<BTreeSet<IssueId>, StoreError> {
     let mut streaks = FailureStreaks::default();
     rows.into_iter().for_each(|row| streaks.observe(row));
-    pardon(&mut streaks, memory, (after, resumed))?;
+    let aside = streaks.set_aside(after, resumed).cloned().collect();
+    for (id, at) in changed(aside, memory)? {
+        streaks.pardon(&id, at);
+    }
     Ok(streaks.set_aside(after, resumed).cloned().collect())
 }
 
-/// Takes issues up again that an operator changed after their last failure.
-fn pardon(
-    streaks: &mut FailureStreaks,
+/// Returns when an operator last changed each of these issues, where one did.
+fn changed(
+    aside: Vec<IssueId>,
     memory: &IssueMemory,
-    (after, batch): (u32, Option<&BatchId>),
-) -> Result<(), StoreError> {
-    let aside: Vec<IssueId> = streaks.set_aside(after, batch).cloned().collect();
-    let changed: Vec<(IssueId, jiff::Timestamp)> = memory.view(|view| {
+) -> Result<Vec<(IssueId, jiff::Timestamp)>, StoreError> {
+    if aside.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now = clock::now().wall;
+    memory.view(|view| {
         let changed_at = |id: IssueId| {
             let at = view.row(id.as_str())?.operator_changed_at()?;
-            Some((id, at))
+            // A later one was not written by a transaction.
+            (at <= now).then_some((id, at))
         };
         aside.into_iter().filter_map(changed_at).collect()
-    })?;
-    for (id, at) in changed {
-        streaks.pardon(&id, at);
-    }
-    Ok(())
+    })
 }
 
 impl Batch {
@@ -58,8 +60,10 @@ impl Batch {
 
     /// Takes issues up again that an operator changed after their last failure.
     pub(super) fn pardon(&self) -> Result<(), StoreError> {
-        let after = self.settings.set_aside_after;
-        let streaks = &mut self.knowledge().streaks;
-        pardon(streaks, &self.memory, (after, Some(&self.id)))
+        let aside = self.set_aside().into_iter().collect();
+        for (id, at) in changed(aside, &self.memory)? {
+            self.knowledge().streaks.pardon(&id, at);
+        }
+        Ok(())
     }
 }

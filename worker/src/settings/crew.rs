@@ -63,9 +63,11 @@ impl CrewFlags {
         given.or(of_file).unwrap_or(DEFAULT_PREFIX)
     }
 
-    /// Returns how many dispatches a lane gets; `None` without a bound.
+    /// Returns how many dispatches a lane gets; `None` without a bound. The number
+    /// of the file does not hold where a flag says when the batch ends.
     pub fn rounds(&self, of_file: Option<u64>) -> Option<u64> {
-        self.rounds.or(of_file).filter(|_| !self.until_done)
+        let of_file = of_file.filter(|_| !self.until_done && self.until.is_none());
+        self.rounds.or(of_file)
     }
 
     /// Returns when the batch ends where nothing is left to do.

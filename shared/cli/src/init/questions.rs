@@ -58,9 +58,12 @@ pub(super) fn ask(
         asked.agent = one(&question, default, read, input, output)?;
     }
     if asked.verify.is_none() {
-        let question = "command that verifies the work";
+        let question = "command that verifies the work (or none)";
         let default = proposal.verify.as_deref().unwrap_or("");
-        let read = |answer: &str| Ok((!answer.is_empty()).then(|| answer.to_owned()));
+        let read = |answer: &str| {
+            let is_given = !answer.is_empty() && answer != "none";
+            Ok(is_given.then(|| answer.to_owned()))
+        };
         asked.verify = one(question, default, read, input, output)?;
     }
     if asked.lanes.is_none() {

@@ -133,10 +133,16 @@ impl<'a> Sources<'a> {
             WitnessRef::CLOSE,
             "json",
         );
-        match document(&path) {
-            Some(witness) => witness["commit"].as_str().map(str::to_owned),
-            None => row.landing.as_ref().map(|landing| landing.commit.clone()),
-        }
+        let in_row = row.landing.as_ref().map(|landing| landing.commit.clone());
+        let commit = match document(&path) {
+            // The row is chained, and the witness is a file.
+            Some(witness) => {
+                let commit = witness["commit"].as_str()?.to_owned();
+                in_row.or(Some(commit))
+            }
+            None => in_row,
+        };
+        commit.filter(|commit| is_commit(commit))
     }
 
     /// Names the files of a step's witnesses that are there.
@@ -170,4 +176,9 @@ fn size(size: DiffSize) -> ChangeSize {
         added: size.added,
         deleted: size.deleted,
     }
+}
+
+/// Returns whether a text is the name of a commit.
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

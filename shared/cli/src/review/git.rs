@@ -19,6 +19,8 @@ use std::process::{Command, ExitStatus, Stdio};
 fn git(repository: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("-C").arg(repository);
+    // The pager of a command (`pager.show`) would take the place of this one.
+    git.arg("--paginate").env("GIT_PAGER", "less");
     // No lazy fetch, no hook, no monitor of files.
     git.args(["-c", "core.pager=less", "-c", "core.fsmonitor=false"]);
     git.args([
@@ -31,8 +33,9 @@ fn git(repository: &Path) -> Command {
         .env("LESSSECURE", "1")
         .env("LESSCHARSET", "utf-8");
     git.env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_OPTIONAL_LOCKS", "0");
-    for name in ["GIT_PAGER", "GIT_EXTERNAL_DIFF", "LESSOPEN", "LESSCLOSE"] {
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .env("GIT_NO_REPLACE_OBJECTS", "1");
+    for name in ["GIT_EXTERNAL_DIFF", "LESSOPEN", "LESSCLOSE"] {
         git.env_remove(name);
     }
     git
@@ -76,7 +79,7 @@ pub(super) fn show(
             .arg("--end-of-options")
             .arg(commit),
         Shown::Branch { from, branch } => {
-            let range = format!("{from}...{branch}");
+            let range = format!("{from}...refs/heads/{branch}");
             git.arg("diff")
                 .args(flags)
                 .arg("--end-of-options")

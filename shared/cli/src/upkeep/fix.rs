@@ -46,7 +46,7 @@ pub(super) fn fix(
             id if id == PRIVATE_PLACE_OPEN.id => upkeep::close_place(path),
             id if id == FILES_NOT_IGNORED.id => upkeep::hide_files(&survey.roots),
             id if id == CONTROL_SOCKET_LEFT.id => upkeep::remove_socket(&survey.roots, path),
-            id if id == LIVE_FILE_INVALID.id && !runs => upkeep::remove_live(path),
+            id if id == LIVE_FILE_INVALID.id && !runs => upkeep::remove_live(&survey.roots, path),
             id if id == LIVE_FILE_INVALID.id => {
                 done.push(repaired(finding, Some(RUNS.to_owned())));
                 continue;

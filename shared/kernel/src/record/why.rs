@@ -292,8 +292,9 @@ fn of_batches(scope: &WhyScope<'_>) -> Vec<Reason> {
                 }
                 PauseKind::Room => format!("there is too little free {}", pause.name),
                 PauseKind::Window => {
+                    let at = until.trim_start_matches(" until ");
                     format!(
-                        "it is outside of {}; attempts start again{until}",
+                        "it is outside of {}; attempts start again at {at}",
                         pause.name
                     )
                 }

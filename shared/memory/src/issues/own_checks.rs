@@ -85,12 +85,50 @@ impl PendingChange {
             IssueChange::Retry { .. } | IssueChange::Dependency { .. } => false,
         };
         let row = rows.first().filter(|_| writes)?;
+        let command = row.own_check();
+        let written = match edit {
+            IssueChange::Update { edit, .. } => edit.writes(command, None),
+            IssueChange::Revise { edit, was, .. } => edit.writes(command, Some(was)),
+            _ => Written::Now(command),
+        };
+        let record = match written {
+            Written::Before => return None,
+            Written::Now(command) => command.map(|command| recorded(command, authority, now)),
+        };
         Some(CheckNote {
             issue_id: IssueId::from(&*row.issue.id),
-            record: row
-                .own_check()
-                .map(|command| recorded(command, authority, now)),
+            record,
         })
+    }
+}
+
+/// Who wrote the verification that a row has after a change.
+enum Written {
+    /// The operator, by this change; none is left where they took it out.
+    Now(Option<String>),
+    /// It is not of this change, whose record stays as it is.
+    Before,
+}
+
+impl IssueEdit {
+    /// Returns who wrote the verification of a row that was changed. What was in
+    /// the row before is not the operator's because they changed another part of
+    /// the text.
+    fn writes(&self, command: Option<String>, was: Option<&Self>) -> Written {
+        let is_cleared = self
+            .verification
+            .as_deref()
+            .is_some_and(|c| c.trim().is_empty());
+        let earlier = was.and_then(|was| was.description.as_deref());
+        let earlier = earlier.and_then(|description| own_check(description, None));
+        if is_cleared && (self.description.is_none() || command == earlier) {
+            return Written::Now(None);
+        }
+        let is_described = self.verification.is_none();
+        if is_described && was.is_some() && command == earlier {
+            return Written::Before;
+        }
+        Written::Now(command)
     }
 }
 

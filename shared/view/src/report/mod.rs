@@ -59,7 +59,8 @@ pub struct ReportView {
     pub issue_id: Option<IssueId>,
     /// The batches, in the order in which they began.
     pub batches: Vec<ReportedBatch>,
-    /// How many later batches found nothing to do.
+    /// How many later batches have ended no attempt: they found nothing to do, were refused,
+    /// or run.
     pub later_empty_batches: u64,
     /// The lines of the run log that cannot be read, and are left out.
     pub unreadable_rows: Vec<u64>,

@@ -36,7 +36,7 @@ pub(super) fn show_branch(target: &str, branch: &str) -> String {
 
 /// Returns the command that shows a commit.
 pub(super) fn show_commit(commit: &str) -> String {
-    format!("git show {}", word(&commit[..commit.len().min(12)]))
+    format!("git show {}", word(commit.get(..12).unwrap_or(commit)))
 }
 
 fn command(command: String, purpose: impl Into<String>) -> NextCommand {

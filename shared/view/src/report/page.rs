@@ -118,8 +118,8 @@ fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
     }
     if report.later_empty_batches > 0 {
         let text = match report.later_empty_batches {
-            1 => "1 later batch found nothing to do".to_owned(),
-            count => format!("{count} later batches found nothing to do"),
+            1 => "1 later batch has ended no attempt".to_owned(),
+            count => format!("{count} later batches have ended no attempt"),
         };
         facts.push(("", text));
     }

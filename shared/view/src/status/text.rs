@@ -244,7 +244,10 @@ fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
             PauseKind::Provider => format!("provider {name} is parked {until}"),
             PauseKind::Breaker => format!("issues fail alike ({name}); dispatch pauses {until}"),
             PauseKind::Room => format!("too little free {name}; no new attempts start"),
-            PauseKind::Window => format!("outside of {name}; attempts start again {until}"),
+            PauseKind::Window => {
+                let at = until.trim_start_matches("until ");
+                format!("outside of {name}; attempts start again at {at}")
+            }
             PauseKind::Operator => {
                 format!("by {name}; no new attempts start until `premath batch resume`")
             }

@@ -191,7 +191,7 @@ fn issues(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
                 &IN_PROGRESS_WITHOUT_LEASE,
                 issue,
                 "in progress without a lease: no batch takes it",
-                format!("premath issue update {issue} --status open"),
+                format!("premath issue update {issue} --status open  # if no person works on it"),
             ),
         });
     }

@@ -114,7 +114,7 @@ checks! {
     DEPENDENCY_CYCLE "dependency-cycle" Error ask "Issues depend on each other: none is ever ready.";
     DEPENDENCY_MISSING "dependency-missing" Error ask "An issue depends on one that does not exist.";
     STATUS_UNKNOWN "status-unknown" Warning ask "An issue has an unknown status: it is never ready.";
-    IN_PROGRESS_WITHOUT_LEASE "in-progress-without-lease" Error ask "An issue is in progress without a lease: no batch takes it.";
+    IN_PROGRESS_WITHOUT_LEASE "in-progress-without-lease" Warning ask "An issue is in progress without a lease: no batch takes it.";
     LEASE_STALE "lease-stale" Error ask "The lease of an issue expired, and no batch takes it up.";
     CLOSE_UNACCOUNTED "close-unaccounted" Error ask "A closed issue has no row in the run log, or its commit is not on the target.";
     LANDING_TARGET_GONE "landing-target-gone" Error ask "The branch that work landed on is gone.";

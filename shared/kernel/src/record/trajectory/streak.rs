@@ -48,9 +48,9 @@ impl FailureStreaks {
         }
         let at = row.finished_at.time();
         let batches = self.issues.entry(issue.clone()).or_default();
-        match batches.last_mut() {
-            Some(last) if last.batch == *batch => last.at = at,
-            _ => batches.push(FailedIn {
+        match batches.iter_mut().find(|failed| failed.batch == *batch) {
+            Some(failed) => failed.at = at,
+            None => batches.push(FailedIn {
                 batch: batch.clone(),
                 at,
             }),

@@ -216,3 +216,59 @@ fn a_verification_that_an_instruction_wrote_is_not_an_operators() {
         .unwrap();
     assert_eq!(memory.own_checks().unwrap().written.len(), 1);
 }
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests: it plays the premath command"
+)]
+fn a_verification_that_was_in_a_text_is_not_that_of_who_edits_the_text() {
+    let scratch = Scratch::new(&rows(2));
+    let memory = scratch.open();
+    let described = |text: &str| IssueEdit {
+        description: Some(text.to_owned()),
+        ..IssueEdit::default()
+    };
+    let verified = |command: &str| IssueEdit {
+        verification: Some(command.to_owned()),
+        ..IssueEdit::default()
+    };
+    let operate = |change| {
+        let ann = OperatorOverride::new("ann", Some("test".to_owned()));
+        memory.operate(ann, change).unwrap();
+    };
+    let revise = |edit: IssueEdit| {
+        let was = memory.view(|view| IssueEdit::of(view.row("x-0000").unwrap()));
+        operate(IssueChange::Revise {
+            id: "x-0000".to_owned(),
+            was: Box::new(was.unwrap()),
+            edit: Box::new(edit),
+        });
+    };
+    let update = |edit| {
+        let id = "x-0001".to_owned();
+        operate(IssueChange::Update { id, edit });
+    };
+    for id in ["x-0000", "x-0001"] {
+        let right = surface().authorise(ChangeMorphism::IssueUpdate, "test");
+        let edit = described("Do it.\nVerification: `true`");
+        let id = id.to_owned();
+        let change = IssueChange::Update { id, edit };
+        let key = LeaseKey::default();
+        memory.instruct(right.unwrap(), change, key).unwrap();
+    }
+    revise(described("Do it now.\nVerification: `true`"));
+    let found = memory.own_checks().unwrap();
+    assert!(found.written.is_empty(), "{found:?}");
+    assert_eq!(found.unknown, ["x-0000", "x-0001"]);
+    revise(described("Do it now.\nVerification: `sh mine.sh`"));
+    let found = memory.own_checks().unwrap();
+    assert_eq!(found.written["x-0000"].command, "sh mine.sh");
+    // The command that is cleared hid one that is not the operator's.
+    update(verified("sh own.sh"));
+    assert_eq!(memory.own_checks().unwrap().written.len(), 2);
+    update(verified(""));
+    let found = memory.own_checks().unwrap();
+    assert_eq!(found.written.len(), 1);
+    assert_eq!(found.unknown, ["x-0001"]);
+}
