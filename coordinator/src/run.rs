@@ -1,5 +1,6 @@
 //! The shell around the core: threads, channels, passes, and the reporter.
 
+mod announcement;
 mod bound;
 mod control;
 mod end;
@@ -9,11 +10,12 @@ mod window;
 use crate::control::ControlMessage;
 use crate::lane::{LaneHandle, LaneMessage};
 use crate::machine::{Allowance, Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
-use crate::report::{BatchTerms, Notice, NotifyingReporter, Reporter, Summary};
+use crate::report::{Notice, NotifyingReporter, Reporter, Summary};
 use crate::spare::SpareSite;
+use announcement::announce;
 use control::Control;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
-use harness_worker::batch::{Batch, BatchError, Opening, foreign_warning};
+use harness_worker::batch::{Batch, BatchError, Opening};
 use harness_worker::cause::chain;
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
@@ -24,14 +26,12 @@ use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
-use premath_kernel::json::plain::shell_word;
 use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::policy::until::Until;
 use premath_kernel::policy::window::DayWindow;
 use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::trajectory::{StepRow, action};
-use premath_memory::roots::MemoryRoots;
-use premath_memory::{Claimed, OutsideChange, StoreError, clock, observation};
+use premath_memory::{Claimed, OutsideChange, StoreError, clock};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -228,77 +228,6 @@ fn crew_of(plan: &Plan) -> Crew {
         spare: rule.spare.saturating_sub(worktrees - plan.lanes),
         patience: rule.patience,
     }
-}
-
-/// Reports what a batch is run with.
-fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &mut dyn Reporter) {
-    let (begun, deadline) = (clock::now(), batch.settings.bounds.deadline);
-    let ran = Duration::from_millis(begun.boot_ms.saturating_sub(started_ms));
-    reporter.notice(&Notice::BatchStarted(BatchTerms {
-        batch_id: batch.id(),
-        resumed: batch.is_resumed(),
-        lanes,
-        mode: &batch.settings.mode,
-        issues_path: batch.memory.path(),
-        landing: batch.landing.is_on().then_some(&batch.settings.landing),
-        ends_at: deadline.ends_at(begun.wall, ran),
-        sandbox: &batch.settings.sandbox.choice,
-        hooks: batch.settings.describe_hooks(),
-        repair: batch.settings.describe_repair(),
-    }));
-    for target_sync in batch.target_sync() {
-        reporter.notice(&Notice::TargetSync(target_sync));
-    }
-    let network = batch.settings.network.choice.warning();
-    let warnings = [
-        foreign_warning(&batch.foreign_rows()),
-        batch.own_checks_warning(),
-        network,
-        attention_warning(&batch.settings.roots),
-        set_aside_warning(batch),
-    ];
-    for detail in warnings.into_iter().flatten() {
-        reporter.notice(&Notice::Warning { detail: &detail });
-    }
-}
-
-/// How many issues a warning names.
-const SET_ASIDE_NAMED: usize = 10;
-
-/// Says which issues are set aside, and how they are taken up.
-fn set_aside_warning(batch: &Batch) -> Option<String> {
-    let aside = batch.set_aside();
-    let words = aside.iter().map(|id| shell_word(id.as_str()));
-    let words: Vec<String> = words.take(SET_ASIDE_NAMED).collect();
-    let more = if aside.len() > words.len() {
-        " …"
-    } else {
-        ""
-    };
-    (!aside.is_empty()).then(|| {
-        format!(
-            "{} issue(s) are set aside: they failed in {} batches in a row; `premath retry \
-             {}{more}` takes them up",
-            aside.len(),
-            batch.settings.set_aside_after,
-            words.join(" "),
-        )
-    })
-}
-
-/// Says that the last batch left something to look at.
-fn attention_warning(roots: &MemoryRoots) -> Option<String> {
-    let found = match observation::read(roots) {
-        Ok(found) => found?,
-        Err(error) => return Some(format!("the last batch is not known: {}", chain(&error))),
-    };
-    let count = found.needs_attention.len();
-    (count > 0).then(|| {
-        format!(
-            "batch {} left {count} item(s) that need attention: `premath observe needs_attention`",
-            found.batch_id
-        )
-    })
 }
 
 struct Shell<'a> {

@@ -181,7 +181,7 @@ impl Runner {
         if exit.code == Some(0) {
             return Ok(());
         }
-        let printed = read_end(&self.streams[1], PRINTED_MAX);
+        let printed = read_end(&self.repository, &self.streams[1], PRINTED_MAX);
         let printed = printed.unwrap_or_default();
         let printed = String::from_utf8_lossy(&printed);
         let last = printed

@@ -301,6 +301,10 @@ fn reasons(report: &StepReport) -> String {
         text.push_str(&format!(" (attempt {})", report.attempt));
     }
     if let Some((said, _)) = &report.said {
+        // A command may name the class itself.
+        let named = report.failure_classes.first();
+        let rest = named.and_then(|class| said.strip_prefix(class)?.strip_prefix(": "));
+        let said = rest.unwrap_or(said);
         text.push_str(&format!(": {}", plain(&shortened(said))));
     }
     if report.flaky > 0 {

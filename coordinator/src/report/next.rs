@@ -59,8 +59,8 @@ fn show_salvage(report: &StepReport, base: &str) -> Option<NextStep> {
 fn reopen(report: &StepReport) -> NextStep {
     let id = &report.issue_id;
     (
-        format!("premath issue update {} --status open", word(id)),
-        format!("reopen {} after removing its blocker", plain(id)),
+        format!("premath retry {} --note \"…\"", word(id)),
+        format!("try {} again with a hint", plain(id)),
     )
 }
 

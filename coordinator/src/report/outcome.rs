@@ -241,7 +241,7 @@ fn nothing_ready(summary: &Summary) -> Option<String> {
     );
     if count("ready") > 0 {
         text.push_str(&format!(
-            ", {} ready but excluded by the type, label or assignee filter",
+            ", {} ready but not taken (`premath why ID` gives the reason)",
             count("ready")
         ));
     }

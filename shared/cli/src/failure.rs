@@ -76,12 +76,13 @@ impl LastFailure {
     pub(crate) fn read(row: &StepRow, roots: &MemoryRoots) -> Option<Self> {
         let class = row.failure_classes.first()?;
         let turn = artifact::of_step(&roots.witnesses, &row.step_id, "turn", "json");
-        let judged = document(&turn);
+        let root = &roots.repository;
+        let judged = document(root, &turn);
         let (output, stderr) = output(row, class, roots).unzip();
         let said = judged
             .as_ref()
             .and_then(|judged| error_message(judged, class))
-            .or_else(|| named_line(stderr.as_deref()?, class))
+            .or_else(|| named_line(root, stderr.as_deref()?, class))
             .unwrap_or_else(|| match class.parse::<FailureClass>() {
                 Ok(known) => match judged.clone().and_then(|turn| broken_at(turn, known)) {
                     Some(place) => format!("{} {place}", known.meaning()),
@@ -108,8 +109,8 @@ const WITNESS_MAX: u64 = 16 << 20;
 const OUTPUT_SEARCHED: u64 = 1 << 20;
 
 /// Reads a witness; a step may have put anything in its place.
-pub(crate) fn document(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&untrusted::read_file(path, WITNESS_MAX)?).ok()
+pub(crate) fn document(root: &Path, path: &Path) -> Option<Value> {
+    serde_json::from_slice(&untrusted::read_file(root, path, WITNESS_MAX)?).ok()
 }
 
 /// What a call of a turn failed with, by the class that the step failed with.
@@ -144,12 +145,12 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, P
     phases(row).find_map(|phase| {
         let of_step = |folder, kind| artifact::of_step(folder, &row.step_id, phase, kind);
         let stderr = of_step(&roots.streams, "stderr");
-        let failed = match document(&of_step(&roots.witnesses, "json")) {
+        let failed = match document(&roots.repository, &of_step(&roots.witnesses, "json")) {
             Some(witness) => witness["failureClasses"]
                 .as_array()
                 .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
             // What the harness itself reports about a landing has no witness.
-            None => named_line(&stderr, class).is_some(),
+            None => named_line(&roots.repository, &stderr, class).is_some(),
         };
         let printed = || artifact::printed(&roots.streams, &row.step_id, phase);
         failed.then(printed)?.map(|output| (output, stderr))
@@ -157,8 +158,8 @@ fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, P
 }
 
 /// The last line of a command's error output that names the class.
-fn named_line(output: &Path, class: &str) -> Option<String> {
-    let bytes = untrusted::read_end(output, OUTPUT_SEARCHED)?;
+fn named_line(root: &Path, output: &Path, class: &str) -> Option<String> {
+    let bytes = untrusted::read_end(root, output, OUTPUT_SEARCHED)?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text
         .lines()

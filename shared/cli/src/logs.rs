@@ -5,12 +5,13 @@ use crate::attempt::Attempt;
 use crate::error::CliError;
 use crate::exit;
 use clap::{Args, ValueEnum};
-use premath_evidence::{Agent, PartKind, TranscriptPart, transcript};
+use premath_evidence::{Agent, transcript};
 use premath_kernel::json::plain::plain_json;
+use premath_kernel::record::log::LogKind;
 use premath_memory::StoreError;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::step_output::{CommandOutput, OutputStream, StepOutput};
-use premath_view::log::{LogKind, LogLine, LogText, LogView};
+use premath_view::log::{LogLine, LogText, LogView};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -68,7 +69,7 @@ enum WantedStream {
 
 impl LogsArgs {
     pub(crate) fn run(self) -> Finished {
-        let mut text = LogText::default();
+        let mut text = log_text(self.raw);
         let opened = self.open();
         Finished::new(
             "logs",
@@ -89,7 +90,7 @@ impl LogsArgs {
             Ok(opened) => opened,
             Err(error) => return Some(failed(error, json)),
         };
-        let mut text = LogText::default();
+        let mut text = log_text(self.raw);
         let mut most = Some(self.lines);
         loop {
             // Asked first: what is printed before the end is read after it.
@@ -267,7 +268,10 @@ impl Log {
             .filter(|_| is_of_agent)
             .and_then(|agent| transcript(agent, line));
         let parts = match read {
-            Some(parts) => parts.into_iter().map(of_part).collect(),
+            Some(parts) => parts
+                .into_iter()
+                .map(|part| (part.kind, part.text))
+                .collect(),
             None => {
                 let text = String::from_utf8_lossy(line);
                 let text = match self.raw {
@@ -287,15 +291,9 @@ impl Log {
     }
 }
 
-fn of_part(part: TranscriptPart) -> (LogKind, String) {
-    let kind = match part.kind {
-        PartKind::Said => LogKind::Said,
-        PartKind::Thought => LogKind::Thought,
-        PartKind::Call => LogKind::Call,
-        PartKind::Result => LogKind::Result,
-        PartKind::Failed => LogKind::Failed,
-        PartKind::Note => LogKind::Note,
-        PartKind::End => LogKind::End,
-    };
-    (kind, part.text)
+fn log_text(raw: bool) -> LogText {
+    match raw {
+        true => LogText::raw(),
+        false => LogText::default(),
+    }
 }

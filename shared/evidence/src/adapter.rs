@@ -18,7 +18,7 @@ pub use hook::{HookFile, HookPlace, HookSpec, HookWiring};
 pub(crate) use saying::reports_no_network;
 pub(crate) use spec::LineReader;
 pub use spec::{AgentFiles, AgentSpec};
-pub use transcript::{PartKind, TranscriptPart, transcript};
+pub use transcript::{TranscriptPart, transcript};
 
 use crate::event::EventKind;
 use crate::flaw::Flaw;

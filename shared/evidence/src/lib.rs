@@ -41,7 +41,7 @@ mod stream;
 
 pub use adapter::{
     AGENT_NORMALIZER, Agent, AgentFiles, AgentSpec, HookFile, HookPlace, HookSpec, HookWiring,
-    PartKind, TranscriptPart, transcript,
+    TranscriptPart, transcript,
 };
 pub use agent::{agent_context, agent_turn};
 pub use call::{CallEnd, ShellCall};

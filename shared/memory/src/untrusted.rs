@@ -123,18 +123,28 @@ pub(crate) fn is_linked(root: &Path, folder: &Path) -> bool {
     })
 }
 
-/// Reads a file of at most `limit` bytes in a folder that steps may write; `None` where
-/// there is none, and where it is anything but a regular file of that size.
-pub fn read_file(path: &Path, limit: u64) -> Option<Vec<u8>> {
-    let (folder, name) = (path.parent()?, path.file_name()?.to_str()?);
-    let folder = UntrustedFolder::open(folder, Path::new("")).ok()?;
+/// Reads a file of at most `limit` bytes below a root, in a folder that steps may
+/// write; `None` where there is none, where it is anything but a regular file of that
+/// size, and where a folder on the way is a link.
+pub fn read_file(root: &Path, path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let (folder, name) = opened(root, path)?;
     folder.read(name, limit).ok()?
 }
 
-/// Reads the last bytes of such a file, `most` of them; `None` where there is none.
-pub fn read_end(path: &Path, most: u64) -> Option<Vec<u8>> {
+/// Opens the folder of a file, which is below a root, or is itself the harness's
+/// choice where it is elsewhere.
+fn opened<'p>(root: &Path, path: &'p Path) -> Option<(UntrustedFolder, &'p str)> {
     let (folder, name) = (path.parent()?, path.file_name()?.to_str()?);
-    let folder = UntrustedFolder::open(folder, Path::new("")).ok()?;
+    let folder = match folder.strip_prefix(root) {
+        Ok(below) => UntrustedFolder::open(root, below),
+        Err(_) => UntrustedFolder::open(folder, Path::new("")),
+    };
+    Some((folder.ok()?, name))
+}
+
+/// Reads the last bytes of such a file, `most` of them; `None` where there is none.
+pub fn read_end(root: &Path, path: &Path, most: u64) -> Option<Vec<u8>> {
+    let (folder, name) = opened(root, path)?;
     folder.read_end(name, most).ok()?
 }
 

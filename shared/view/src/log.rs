@@ -2,6 +2,7 @@
 
 use premath_kernel::json::id::{IssueId, StepId, WorkerName};
 use premath_kernel::json::plain::{cut_at, plain};
+use premath_kernel::record::log::LogKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -46,40 +47,17 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// What a line of a log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LogKind {
-    /// A line as it was printed.
-    Output,
-    /// Text of an agent.
-    Said,
-    /// Text of an agent that is not its answer.
-    Thought,
-    /// A tool call.
-    Call,
-    /// What a tool call gave, shortened.
-    Result,
-    /// What a tool call failed with, shortened.
-    Failed,
-    /// Something about the agent's run.
-    Note,
-    /// How the agent's run ended.
-    End,
-}
-
-impl LogKind {
-    const fn word(self) -> Option<&'static str> {
-        match self {
-            Self::Output => None,
-            Self::Said => Some("agent"),
-            Self::Thought => Some("thought"),
-            Self::Call => Some("call"),
-            Self::Result => Some("result"),
-            Self::Failed => Some("failed"),
-            Self::Note => Some("note"),
-            Self::End => Some("end"),
-        }
+/// Returns the word before a part of an agent's stream.
+const fn word(kind: LogKind) -> Option<&'static str> {
+    match kind {
+        LogKind::Output => None,
+        LogKind::Said => Some("agent"),
+        LogKind::Thought => Some("thought"),
+        LogKind::Call => Some("call"),
+        LogKind::Result => Some("result"),
+        LogKind::Failed => Some("failed"),
+        LogKind::Note => Some("note"),
+        LogKind::End => Some("end"),
     }
 }
 
@@ -88,9 +66,18 @@ impl LogKind {
 #[derive(Debug, Default)]
 pub struct LogText {
     of: Option<(String, String)>,
+    is_raw: bool,
 }
 
 impl LogText {
+    /// Returns the text of lines that are shown as they were printed.
+    pub fn raw() -> Self {
+        Self {
+            is_raw: true,
+            ..Self::default()
+        }
+    }
+
     /// Returns lines as text for a person.
     pub fn text(&mut self, lines: &[LogLine]) -> String {
         let mut text = String::new();
@@ -100,15 +87,18 @@ impl LogText {
                 let _ = writeln!(text, "--- {} {}", plain(&line.phase), plain(&line.stream));
                 self.of = Some(of);
             }
-            put(&mut text, line);
+            put(&mut text, line, self.is_raw);
         }
         text
     }
 }
 
-fn put(text: &mut String, line: &LogLine) {
-    let Some(word) = line.kind.word() else {
-        let _ = writeln!(text, "{}", shown(&line.text));
+fn put(text: &mut String, line: &LogLine, is_raw: bool) {
+    let Some(word) = word(line.kind) else {
+        // No output reads as a head or as a part of an agent's stream.
+        let mark = if is_raw { "" } else { "| " };
+        let written = format!("{mark}{}", shown(&line.text));
+        let _ = writeln!(text, "{}", written.trim_end());
         return;
     };
     for (number, part) in line.text.lines().enumerate() {
@@ -146,7 +136,7 @@ mod tests {
         ];
         assert_eq!(
             log.text(&lines),
-            "--- setup stdout\na\\u{1b}[2J    b\n--- work stdout\ncall    Bash  ls\n\
+            "--- setup stdout\n| a\\u{1b}[2J    b\n--- work stdout\ncall    Bash  ls\n\
              result  one\n        \\u{202e}two\n"
         );
         // It continues where it was.

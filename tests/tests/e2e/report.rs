@@ -93,6 +93,18 @@ fn an_empty_batch_never_hides_the_last_one_that_did_work() {
         .end()
         .exits(2)
         .says("expected a time");
+    let since = scratch.premath(["report", "--since", "2026-01-01", "--json"]);
+    assert_eq!(since.end().exits(0).json()["totals"]["closed"], 1);
+    let nothing = scratch.premath(["report", "--since", "2999-01-01T10:00"]);
+    nothing.end().exits(1).says("no attempt since then");
+    let unknown = scratch.premath(["report", "--issue", "nosuch"]);
+    unknown.end().exits(1).says("no attempt of issue nosuch");
+    let of_issue = scratch.premath(["report", "--issue", "a", "--json"]).end();
+    let batches = &of_issue.exits(0).json()["batches"];
+    assert_eq!(
+        batches, &before["batches"],
+        "the empty one did not work on it"
+    );
 }
 
 #[test]
@@ -263,7 +275,7 @@ fn the_report_says_what_can_be_done_next() {
         [
             "git merge harness/integration",
             "git diff harness/integration...harness/salvage/b/1",
-            "premath issue update b --status open",
+            "premath retry b --note \"…\"",
         ]
     );
     assert!(next.contains("\nc is blocked by b\n"), "{printed}");

@@ -106,9 +106,9 @@ fn a_batch_whose_process_was_killed_is_cut_and_one_that_continues_it_runs() {
     scratch.no_process_left();
 }
 
-#[test]
-fn an_agent_is_seen_in_its_call() {
-    let scratch = Scratch::with_issues(1, &[titled("a", "hang-tool \u{1b}[2J", 1)]);
+/// A batch whose agent, in the format of Claude Code, hangs in a call.
+pub(crate) fn hanging(title: &str) -> (Scratch, Running) {
+    let scratch = Scratch::with_issues(1, &[titled("a", title, 1)]);
     let settings = format!(
         "[agent]\nuse = [\"claude\"]\nclaude_cmd = '''{}'''\n[supervision]\ngrace = \"1s\"\n",
         command_line(Agent::Claude, "")
@@ -127,6 +127,12 @@ fn an_agent_is_seen_in_its_call() {
         .arg("--worktree")
         .arg(&scratch.lanes[0])
         .start();
+    (scratch, batch)
+}
+
+#[test]
+fn an_agent_is_seen_in_its_call() {
+    let (scratch, batch) = hanging("hang-tool \u{1b}[2J");
     let seen = awaited(&scratch, |status| attempt(status)["agent"] == "calling");
     let attempt = attempt(&seen);
     assert!(attempt["calls"].as_u64().unwrap() >= 1, "{attempt}");

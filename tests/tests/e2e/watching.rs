@@ -1,9 +1,7 @@
 //! What an attempt prints and changes, from another terminal, while it runs and
 //! afterwards.
 
-use super::misbehaviour::{command_line, titled};
-use premath_evidence::Agent;
-use premath_tests::{NO_STARTUP, PATIENCE, Running, Scratch, binaries, issue, until};
+use premath_tests::{PATIENCE, Running, Scratch, issue, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -15,7 +13,7 @@ printf 'a\nb\033[31m\n' > src/part.txt; printf x > "$(printf 'src/evil\033[2J\n.
 mkfifo src/pipe; ln -s /etc/passwd src/link; mkdir -p target && echo x > target/ignored
 touch "$HOME/started"
 until [ -e "$HOME/go" ]; do sleep 0.05; done
-rm -f src/pipe src/link src/evil*; echo last"#;
+rm -f src/pipe src/link src/evil*; echo "--- verify stdout"; echo last"#;
 
 const VERIFY: &str = "echo verified";
 
@@ -49,10 +47,10 @@ fn the_output_of_an_attempt_is_shown_by_issue_and_by_lane_and_is_escaped() {
     for name in ["a", "worker.1"] {
         let shown = scratch.premath(["logs", name]).end().exits(0).stdout;
         assert!(
-            shown.contains("--- work stdout\nbegun \\u{1b}[2J\n"),
+            shown.contains("--- work stdout\n| begun \\u{1b}[2J\n"),
             "{shown}"
         );
-        assert!(shown.contains("--- work stderr\nwarned\n"), "{shown}");
+        assert!(shown.contains("--- work stderr\n| warned\n"), "{shown}");
         assert!(!shown.contains('\u{1b}'), "{shown}");
     }
     let one = answer(&scratch, &["logs", "a", "--stream", "stderr"]);
@@ -85,7 +83,11 @@ fn a_followed_attempt_is_printed_over_its_commands_until_it_ends() {
         said.find(text)
             .unwrap_or_else(|| panic!("no {text}: {said}"))
     };
-    assert!(at("begun") < at("last") && at("last") < at("--- verify stdout\nverified\n"));
+    assert!(at("begun") < at("last") && at("last") < at("--- verify stdout\n| verified\n"));
+    // The head that the work printed does not read as one.
+    let heads = said.lines().filter(|line| *line == "--- verify stdout");
+    assert_eq!(heads.count(), 1, "{said}");
+    assert!(said.contains("\n| --- verify stdout\n| last\n"), "{said}");
     for once in ["begun", "warned", "last", "verified"] {
         assert_eq!(said.matches(once).count(), 1, "{once}: {said}");
     }
@@ -146,25 +148,7 @@ fn the_work_of_an_attempt_that_failed_is_shown_by_its_salvage_branch() {
 
 #[test]
 fn an_agents_stream_is_read_for_a_person_and_raw_on_request() {
-    let scratch = Scratch::with_issues(1, &[titled("a", "hang-tool", 1)]);
-    let settings = format!(
-        "[agent]\nuse = [\"claude\"]\nclaude_cmd = '''{}'''\n[supervision]\ngrace = \"1s\"\n",
-        command_line(Agent::Claude, "")
-    );
-    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
-    let batch = scratch
-        .run(&binaries().coordinator)
-        .args([
-            "--json",
-            "--override-reason",
-            "test",
-            "--verify-cmd",
-            "true",
-        ])
-        .args(NO_STARTUP)
-        .arg("--worktree")
-        .arg(&scratch.lanes[0])
-        .start();
+    let (scratch, batch) = super::status::hanging("hang-tool");
     let called = || {
         let logs = scratch.premath(["logs", "a", "--json"]).end();
         let logs: Value = serde_json::from_str(&logs.stdout).ok()?;

@@ -84,7 +84,7 @@ impl Batch {
     }
 
     /// Returns the issues that no claim of this batch takes now.
-    pub(super) fn left_out(&self) -> BTreeSet<IssueId> {
+    pub(crate) fn left_out(&self) -> BTreeSet<IssueId> {
         // Read at one moment: a step that ends between two reads would be
         // missed by both.
         let knowledge = self.knowledge();

@@ -94,6 +94,7 @@ pub(crate) fn planned(
             assignees: &settings.assignees,
             left_out: &left_out,
             set_aside: &set_aside,
+            waits: crew.until != Until::Idle,
             workers: &workers,
             attempts_per_lane: crew
                 .rounds

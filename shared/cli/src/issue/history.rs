@@ -102,7 +102,7 @@ fn output_end(attempt: &AttemptView, repository: &Path) -> Vec<String> {
         .as_ref()
         .filter(|path| !path.ends_with(".gz"));
     let Some(bytes) =
-        output.and_then(|path| untrusted::read_end(&repository.join(path), END_BYTES))
+        output.and_then(|path| untrusted::read_end(repository, &repository.join(path), END_BYTES))
     else {
         return Vec::new();
     };

@@ -134,7 +134,7 @@ impl<'a> Sources<'a> {
             "json",
         );
         let in_row = row.landing.as_ref().map(|landing| landing.commit.clone());
-        let commit = match document(&path) {
+        let commit = match document(&self.roots.repository, &path) {
             // The row is chained, and the witness is a file.
             Some(witness) => {
                 let commit = witness["commit"].as_str()?.to_owned();

@@ -7,7 +7,7 @@ pub(crate) use gather::Sources;
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
-use crate::terminal::{columns, table};
+use crate::terminal::{columns, plain, table};
 use clap::Args;
 use harness_worker::stderr::local_zone;
 use jiff::Timestamp;
@@ -88,8 +88,15 @@ fn since(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    let ago = humantime::parse_duration(text).map_err(|error| {
-        format!("expected a time as in 2026-03-05T22:00:00Z, or a duration: {error}")
+    // A date is its first moment.
+    if let Ok(local) = text.parse::<jiff::civil::DateTime>() {
+        let zoned = local.to_zoned(local_zone());
+        return Ok(zoned.map_err(|error| error.to_string())?.timestamp());
+    }
+    let ago = humantime::parse_duration(text).map_err(|_| {
+        "expected a time such as 2026-03-05T22:00:00Z, a local one such as 2026-03-05 or \
+         2026-03-05T22:00, or a duration such as 12h"
+            .to_owned()
     })?;
     let ago = jiff::SignedDuration::try_from(ago).map_err(|error| error.to_string())?;
     let from = clock::now().wall.checked_sub(ago);
@@ -155,6 +162,21 @@ impl ReportArgs {
         })
     }
 
+    /// Returns the error where nothing that was asked for is in the run log.
+    fn nothing(&self, trajectory: &Path) -> CliError {
+        let path = trajectory.display();
+        CliError::NoReport(match &self.issue {
+            Some(id) => format!(
+                "no attempt of issue {} in {path}; `premath issue list` lists the issues",
+                plain(id)
+            ),
+            None => format!(
+                "no attempt since then in {path}; `premath report` has the last batch that did \
+                 work"
+            ),
+        })
+    }
+
     fn made(&self, roots: &MemoryRoots) -> Result<Answer, CliError> {
         let issues = match self.repo_root {
             Some(_) => roots.issues.clone(),
@@ -165,6 +187,9 @@ impl ReportArgs {
         let input = sources.input(&self.which.which(issue.is_some()), issue)?;
         let input = input.ok_or_else(|| self.which.missing(&roots.trajectory))?;
         let report = input.report();
+        if report.totals.attempts == 0 && self.which.batch.is_none() {
+            return Err(self.nothing(&roots.trajectory));
+        }
         let reader = Reader {
             zone: local_zone(),
             width: columns(self.width),

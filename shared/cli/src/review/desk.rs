@@ -192,7 +192,8 @@ impl Desk for OperatorsDesk<'_> {
         self.record(item, "reverted", &format!("{note} ({commit})"))?;
         self.open_again(item, &format!("Its work was reverted in review: {note}"))?;
         Ok(format!(
-            "reverted {id} on {target} by {commit}; the issue is open"
+            "reverted {id} on {target} by {commit}, which is not verified before the next batch; \
+             the issue is open"
         ))
     }
 }

@@ -79,6 +79,10 @@ pub(super) fn show(
             .arg("--end-of-options")
             .arg(commit),
         Shown::Branch { from, branch } => {
+            let from = match from {
+                "HEAD" => from.to_owned(),
+                target => format!("refs/heads/{target}"),
+            };
             let range = format!("{from}...refs/heads/{branch}");
             git.arg("diff")
                 .args(flags)

@@ -26,6 +26,40 @@ pub fn own_check(description: &str, metadata: Option<&Value>) -> Option<String> 
     (command.len() <= COMMAND_MAX && !command.contains('\0')).then_some(command)
 }
 
+/// A person's change of the texts that an issue's verification is in.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckEdit<'a> {
+    /// The command that it sets in the metadata; an empty one clears it.
+    pub verification: Option<&'a str>,
+    /// Whether it sets the description.
+    pub describes: bool,
+    /// The description that the person began with, where it is known.
+    pub earlier: Option<&'a str>,
+}
+
+/// Who wrote the verification that an issue has after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckWriter {
+    /// The person, by this change; none is left where they took theirs out.
+    Now(Option<String>),
+    /// It was there before: what is recorded of it stays.
+    Before,
+}
+
+/// Decides who wrote the verification `command` of a changed issue. What was in the
+/// text before is not the person's because they changed another part of it.
+pub fn writer(edit: &CheckEdit<'_>, command: Option<String>) -> CheckWriter {
+    let is_cleared = edit.verification.is_some_and(|text| text.trim().is_empty());
+    let earlier = edit.earlier.and_then(|text| own_check(text, None));
+    if is_cleared && (!edit.describes || command == earlier) {
+        return CheckWriter::Now(None);
+    }
+    if edit.verification.is_none() && edit.earlier.is_some() && command == earlier {
+        return CheckWriter::Before;
+    }
+    CheckWriter::Now(command)
+}
+
 /// Returns the digest of a command.
 pub fn digest_of(command: &str) -> String {
     format!("sha256:{}", sha256_hex(command.as_bytes()))
@@ -163,5 +197,55 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("sh -c 'exit 3' || {"), "{text}");
+    }
+
+    #[test]
+    fn a_command_is_that_of_a_person_only_where_their_change_brings_it() {
+        let text = "Do it.\nVerification: `true`";
+        let edit = |verification, describes, earlier| CheckEdit {
+            verification,
+            describes,
+            earlier,
+        };
+        let now = |command: &str| CheckWriter::Now(Some(command.to_owned()));
+        let command = |text: &str| Some(text.to_owned());
+        for (edit, command, expected) in [
+            (
+                edit(None, true, Some(text)),
+                command("true"),
+                CheckWriter::Before,
+            ),
+            (edit(None, true, Some(text)), command("sh x"), now("sh x")),
+            (edit(None, true, Some("")), command("true"), now("true")),
+            // Without the earlier text the whole description is the person's.
+            (edit(None, true, None), command("true"), now("true")),
+            (
+                edit(Some("sh x"), false, None),
+                command("sh x"),
+                now("sh x"),
+            ),
+            // The command that is cleared may hide another.
+            (
+                edit(Some(""), false, None),
+                command("true"),
+                CheckWriter::Now(None),
+            ),
+            (
+                edit(Some(""), true, Some(text)),
+                command("true"),
+                CheckWriter::Now(None),
+            ),
+            (
+                edit(Some(""), true, Some(text)),
+                command("sh x"),
+                now("sh x"),
+            ),
+        ] {
+            assert_eq!(
+                writer(&edit, command.clone()),
+                expected,
+                "{edit:?} {command:?}"
+            );
+        }
     }
 }

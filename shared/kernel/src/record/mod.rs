@@ -8,6 +8,7 @@ pub mod control;
 pub mod event;
 pub mod feature;
 pub mod live;
+pub mod log;
 pub mod notification;
 pub mod observation;
 pub mod own_checks;

@@ -60,7 +60,7 @@ pub mod action {
     /// What a cut step, or a person, left in a lane was put aside.
     pub(crate) const SALVAGE: &str = "worker.salvage";
     /// A coordinator refused to dispatch.
-    pub(crate) const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
+    pub const DISPATCH_REFUSED: &str = "coordinator.dispatch_refused";
     /// An escalation outside a lane was carried out, or could not be.
     pub const ESCALATION: &str = "harness.escalation";
     /// A gated command begins.

@@ -11,7 +11,9 @@ use crate::artifact;
 use crate::error::StoreError;
 use crate::row::IssueRow;
 use premath_kernel::authority::OperatorOverride;
-use premath_kernel::issue::own_check::{METADATA_FIELD, digest_of, own_check};
+use premath_kernel::issue::own_check::{
+    CheckEdit, CheckWriter, METADATA_FIELD, digest_of, own_check, writer,
+};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::{canonical, time};
 use premath_kernel::record::own_checks::{OwnCheckRecord, OwnCheckRecords};
@@ -86,49 +88,27 @@ impl PendingChange {
         };
         let row = rows.first().filter(|_| writes)?;
         let command = row.own_check();
-        let written = match edit {
-            IssueChange::Update { edit, .. } => edit.writes(command, None),
-            IssueChange::Revise { edit, was, .. } => edit.writes(command, Some(was)),
-            _ => Written::Now(command),
+        let by = |edit: &IssueEdit, was: Option<&IssueEdit>, command| {
+            let edit = CheckEdit {
+                verification: edit.verification.as_deref(),
+                describes: edit.description.is_some(),
+                earlier: was.and_then(|was| was.description.as_deref()),
+            };
+            writer(&edit, command)
         };
-        let record = match written {
-            Written::Before => return None,
-            Written::Now(command) => command.map(|command| recorded(command, authority, now)),
+        let by = match edit {
+            IssueChange::Update { edit, .. } => by(edit, None, command),
+            IssueChange::Revise { edit, was, .. } => by(edit, Some(was), command),
+            _ => CheckWriter::Now(command),
         };
+        let CheckWriter::Now(command) = by else {
+            return None;
+        };
+        let record = command.map(|command| recorded(command, authority, now));
         Some(CheckNote {
             issue_id: IssueId::from(&*row.issue.id),
             record,
         })
-    }
-}
-
-/// Who wrote the verification that a row has after a change.
-enum Written {
-    /// The operator, by this change; none is left where they took it out.
-    Now(Option<String>),
-    /// It is not of this change, whose record stays as it is.
-    Before,
-}
-
-impl IssueEdit {
-    /// Returns who wrote the verification of a row that was changed. What was in
-    /// the row before is not the operator's because they changed another part of
-    /// the text.
-    fn writes(&self, command: Option<String>, was: Option<&Self>) -> Written {
-        let is_cleared = self
-            .verification
-            .as_deref()
-            .is_some_and(|c| c.trim().is_empty());
-        let earlier = was.and_then(|was| was.description.as_deref());
-        let earlier = earlier.and_then(|description| own_check(description, None));
-        if is_cleared && (self.description.is_none() || command == earlier) {
-            return Written::Now(None);
-        }
-        let is_described = self.verification.is_none();
-        if is_described && was.is_some() && command == earlier {
-            return Written::Before;
-        }
-        Written::Now(command)
     }
 }
 

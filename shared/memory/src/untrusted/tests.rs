@@ -175,3 +175,25 @@ fn a_link_on_the_way_to_the_folder_is_not_followed() {
     symlink(outside.path(), root.join(".premath/step")).unwrap();
     UntrustedFolder::open(root, below).unwrap_err();
 }
+
+#[test]
+fn a_file_below_a_root_is_read_through_no_link_on_the_way() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = root.path().join("elsewhere");
+    fs::create_dir_all(root.path().join("artifacts/streams")).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    for folder in ["artifacts/streams", "elsewhere"] {
+        fs::write(root.path().join(folder).join("a"), "text").unwrap();
+    }
+    let file = root.path().join("artifacts/streams/a");
+    assert_eq!(
+        read_file(root.path(), &file, 9).as_deref(),
+        Some(&b"text"[..])
+    );
+    assert_eq!(read_end(root.path(), &file, 2).as_deref(), Some(&b"xt"[..]));
+    fs::remove_dir_all(root.path().join("artifacts/streams")).unwrap();
+    symlink(&elsewhere, root.path().join("artifacts/streams")).unwrap();
+    assert!(file.exists());
+    assert_eq!(read_file(root.path(), &file, 9), None);
+    assert_eq!(read_end(root.path(), &file, 2), None);
+}

@@ -7,7 +7,7 @@ use super::{
     ReportedLane, ReportedSalvage, ReviewItem, Totals, UsageView, cluster, next, risk,
 };
 use premath_kernel::issue::natural;
-use premath_kernel::json::id::{IssueId, WorkerName};
+use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::record::trajectory::{Account, StepRow, action};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,10 +56,13 @@ impl ReportInput {
             let steps = issue.steps.iter().filter(|step| is_failure(step));
             steps.map(|step| (&issue.issue_id, step))
         });
+        let later = self.later();
+        let is_empty = |batch: &ReportedBatch| batch.result.as_deref() == Some("completed");
         ReportView {
             issue_id: self.scope.issue().cloned(),
             batches: self.batches(),
-            later_empty_batches: self.later_empty(),
+            later_empty_batches: count(later.iter().filter(|batch| is_empty(batch))),
+            later_batches: later.into_iter().filter(|batch| !is_empty(batch)).collect(),
             totals: self.totals(&failed, &closed, salvage.len()),
             clusters: cluster::clusters(failures),
             agents: agents(&all),
@@ -80,20 +83,28 @@ impl ReportInput {
         }
     }
 
+    /// Returns the batches of the scope; of an issue, those that worked on it.
     fn batches(&self) -> Vec<ReportedBatch> {
-        let ids = self.scope.batches().iter();
+        let worked: BTreeSet<&BatchId> = self
+            .rows
+            .iter()
+            .filter_map(|(_, row)| row.batch_id.as_ref())
+            .collect();
+        let is_of = |id: &&BatchId| self.scope.issue().is_none() || worked.contains(id);
+        let ids = self.scope.batches().iter().filter(is_of);
         let batches = ids.filter_map(|id| self.index.batch(id));
         batches.map(reported_batch).collect()
     }
 
-    fn later_empty(&self) -> u64 {
+    /// Returns the batches without an attempt after the last one of the report.
+    fn later(&self) -> Vec<ReportedBatch> {
         let last = self.scope.batches().last();
         let Some(last) = last.and_then(|id| self.index.batch(id)) else {
-            return 0;
+            return Vec::new();
         };
         let later = self.index.batches().iter();
         let later = later.filter(|batch| batch.steps == 0 && batch.first_row > last.first_row);
-        later.count().try_into().unwrap_or(u64::MAX)
+        later.map(reported_batch).collect()
     }
 
     /// Gathers the attempts by issue, by id.

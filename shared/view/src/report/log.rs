@@ -98,7 +98,9 @@ impl LogIndex {
                 batch.resumptions = batch.resumptions.saturating_add(1);
                 batch.end = None;
             }
-            action::BATCH_END => batch.end = Some((number, row.result_class.clone())),
+            action::BATCH_END | action::DISPATCH_REFUSED => {
+                batch.end = Some((number, row.result_class.clone()))
+            }
             _ if is_step => {
                 batch.steps += 1;
                 batch.last_step = number;

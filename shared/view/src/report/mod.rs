@@ -59,9 +59,10 @@ pub struct ReportView {
     pub issue_id: Option<IssueId>,
     /// The batches, in the order in which they began.
     pub batches: Vec<ReportedBatch>,
-    /// How many later batches have ended no attempt: they found nothing to do, were refused,
-    /// or run.
+    /// How many later batches found nothing to do.
     pub later_empty_batches: u64,
+    /// The other later batches without an attempt: refused, ended early, or not ended.
+    pub later_batches: Vec<ReportedBatch>,
     /// The lines of the run log that cannot be read, and are left out.
     pub unreadable_rows: Vec<u64>,
     /// The counts.

@@ -1,12 +1,15 @@
 //! The content of a report in its order, without a medium: what every renderer
 //! shows.
 
+mod summary;
+
 use super::risk::counted;
-use super::{ChangeSize, NextCommand, Reader, ReportView, ReportedIssue, ReviewItem, Totals};
+use super::{ChangeSize, NextCommand, Reader, ReportView, ReportedIssue, ReviewItem};
 use crate::columns::{Column, fitted};
 use crate::figures::{NONE, UNKNOWN, brief_ms};
 use jiff::Timestamp;
 use premath_kernel::json::id::IssueId;
+use summary::summary;
 
 /// The widest title in a column that is not the last one.
 const TITLE_MAX: usize = 40;
@@ -90,114 +93,6 @@ pub(super) fn parts(report: &ReportView, reader: &Reader) -> Vec<Part> {
 pub(super) fn at(time: Timestamp, reader: &Reader) -> String {
     let local = time.to_zoned(reader.zone.clone());
     local.strftime("%Y-%m-%d %H:%M %Z").to_string()
-}
-
-fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
-    let totals = &report.totals;
-    let mut facts = Vec::new();
-    for batch in &report.batches {
-        let end = match (&batch.ended_at, &batch.result) {
-            (Some(end), Some(result)) => format!("ended {} ({result})", at(end.time(), reader)),
-            _ => "not ended".to_owned(),
-        };
-        let resumed = match batch.resumptions {
-            0 => String::new(),
-            count => format!(", taken up again {}", counted(u64::from(count), "time")),
-        };
-        facts.push((
-            "batch",
-            format!(
-                "{}, began {}, {end}, {}{resumed}, rows {}-{}",
-                batch.batch_id,
-                at(batch.started_at.time(), reader),
-                brief_ms(batch.duration_ms),
-                batch.first_row,
-                batch.last_row
-            ),
-        ));
-    }
-    if report.later_empty_batches > 0 {
-        let text = match report.later_empty_batches {
-            1 => "1 later batch has ended no attempt".to_owned(),
-            count => format!("{count} later batches have ended no attempt"),
-        };
-        facts.push(("", text));
-    }
-    facts.push(("issues", issue_counts(totals)));
-    facts.push(("attempts", attempt_counts(totals)));
-    facts.push(("used", totals.usage.sentence()));
-    if totals.usage.is_partial() {
-        let text = "a sum with + has no part of the attempts that reported none";
-        facts.push(("", text.to_owned()));
-    }
-    facts.push(("work", work_counts(totals)));
-    facts.push(("proof", format!("rows are lines of {}", report.run_log)));
-    if !report.unreadable_rows.is_empty() {
-        let rows = listed(report.unreadable_rows.iter());
-        facts.push(("warning", format!("unreadable rows are left out: {rows}")));
-    }
-    facts
-}
-
-fn issue_counts(totals: &Totals) -> String {
-    let mut text = format!(
-        "{} worked on: {} closed, {} not closed",
-        totals.issues, totals.closed, totals.failed
-    );
-    let outcomes = totals.failed_by_outcome.iter();
-    let outcomes: Vec<String> = outcomes
-        .map(|(word, count)| format!("{count} {word}"))
-        .collect();
-    if !outcomes.is_empty() {
-        text.push_str(&format!(" ({})", outcomes.join(", ")));
-    }
-    text
-}
-
-fn attempt_counts(totals: &Totals) -> String {
-    let mut text = format!(
-        "{} in {} of work; {} closed at first, {} after repair, {} after retry",
-        totals.attempts,
-        brief_ms(totals.duration_ms),
-        totals.closes.first_pass,
-        totals.closes.after_repair,
-        totals.closes.after_retry
-    );
-    if totals.cut_attempts > 0 {
-        text.push_str(&format!("; {} more cut short", totals.cut_attempts));
-    }
-    text
-}
-
-fn work_counts(totals: &Totals) -> String {
-    let parts = [
-        (true, format!("{} landed", totals.landed)),
-        (
-            totals.unchanged > 0,
-            format!("{} closed without changes", totals.unchanged),
-        ),
-        (true, format!("{} salvaged", totals.salvaged)),
-        (
-            true,
-            format!("{} retried", counted(totals.retried, "issue")),
-        ),
-        (
-            true,
-            format!(
-                "{} repaired in {}",
-                counted(totals.repaired, "issue"),
-                counted(totals.repair_rounds, "round")
-            ),
-        ),
-        (
-            totals.flaky > 0,
-            format!("{} with flaky verification", totals.flaky),
-        ),
-        (true, format!("{} denied", counted(totals.denials, "call"))),
-    ];
-    let parts = parts.into_iter().filter(|(is_shown, _)| *is_shown);
-    let parts: Vec<String> = parts.map(|(_, text)| text).collect();
-    parts.join(", ")
 }
 
 /// A column of text that comes where there is room.

@@ -2,12 +2,13 @@ use super::*;
 use crate::columns::width_of;
 use crate::figures::Viewer;
 use jiff::{SignedDuration, Timestamp};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::governing::SensitiveChange;
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::policy::retry::{EscalationAction, RetryVerdict};
 use premath_kernel::record::trajectory::{
     AgentRecord, BatchHolder, BatchRecord, RetryRecord, StepRow, TokenCounts, action,
-    batch_end_row, batch_start_row,
+    batch_end_row, batch_refused_row, batch_start_row,
 };
 use serde_json::json;
 
@@ -211,12 +212,40 @@ fn ids(issues: &[ReportedIssue]) -> Vec<&str> {
 }
 
 #[test]
+fn a_later_batch_that_was_refused_or_runs_is_named() {
+    let mut log = night();
+    let refused = batch_refused_row(
+        &"hb1_refused".into(),
+        &[FailureClass::GoverningFilesUntrusted],
+        time(50),
+    );
+    log.row(refused);
+    log.begin("hb1_runs", 60);
+    let report = log.report();
+    assert_eq!(report.batches[0].batch_id.as_str(), "hb1_night");
+    assert_eq!(report.later_empty_batches, 1);
+    let later: Vec<&str> = report
+        .later_batches
+        .iter()
+        .map(|batch| batch.batch_id.as_str())
+        .collect();
+    assert_eq!(later, ["hb1_refused", "hb1_runs"]);
+    let text = lines(&report, &reader(80)).join("\n");
+    assert!(
+        text.contains("hb1_refused was refused before it began"),
+        "{text}"
+    );
+    assert!(text.contains("hb1_runs has ended no attempt yet"), "{text}");
+}
+
+#[test]
 fn an_empty_batch_does_not_hide_the_last_one_that_did_work() {
     let log = night();
     let report = log.report();
     assert_eq!(report.batches.len(), 1);
     assert_eq!(report.batches[0].batch_id.as_str(), "hb1_night");
     assert_eq!(report.later_empty_batches, 1);
+    assert_eq!(report.later_batches, []);
     let named = |id: &str| log.report_of(&WhichBatches::Named(id.into()), None);
     let empty = named("hb1_empty").unwrap();
     assert_eq!(empty.totals, Totals::default());

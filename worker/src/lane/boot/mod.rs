@@ -145,9 +145,11 @@ impl Lane {
     /// take now.
     fn write_booted(&mut self) -> Result<Option<String>, BootError> {
         let selection = &self.batch.settings.selection;
+        let left_out = self.batch.left_out();
         let (next_target, snapshot) = self.batch.memory.view(|view| {
             let mut ready = view.ready();
-            let next = ready.find(|row| selection.admits(&row.issue));
+            let next = ready
+                .find(|row| selection.admits(&row.issue) && !left_out.contains(&*row.issue.id));
             let next = next.map(|row| row.issue.id.to_string());
             (next, view.snapshot_ref())
         })?;

@@ -1,6 +1,7 @@
 //! Codex's stream as a person reads it.
 
-use super::{PartKind, Parts, add, add_call, add_result, text_of};
+use super::{Parts, add, add_call, add_result, text_of};
+use premath_kernel::record::log::LogKind;
 use serde_json::Value;
 
 pub(in crate::adapter) fn read(line: &Value, parts: &mut Parts) {
@@ -8,16 +9,12 @@ pub(in crate::adapter) fn read(line: &Value, parts: &mut Parts) {
     match line["type"].as_str().unwrap_or("") {
         "item.started" => begun(item, parts),
         "item.completed" => completed(item, parts),
-        "turn.completed" => add(parts, PartKind::End, "turn completed"),
+        "turn.completed" => add(parts, LogKind::End, "turn completed"),
         "turn.failed" => {
             let message = line["error"]["message"].as_str().unwrap_or("");
-            add(parts, PartKind::End, format!("turn failed: {message}"));
+            add(parts, LogKind::End, format!("turn failed: {message}"));
         }
-        "error" => add(
-            parts,
-            PartKind::Note,
-            line["message"].as_str().unwrap_or(""),
-        ),
+        "error" => add(parts, LogKind::Note, line["message"].as_str().unwrap_or("")),
         _ => {}
     }
 }
@@ -41,9 +38,9 @@ fn begun(item: &Value, parts: &mut Parts) {
 fn completed(item: &Value, parts: &mut Parts) {
     let word = |name: &str| item[name].as_str().unwrap_or("");
     match word("type") {
-        "agent_message" => add(parts, PartKind::Said, word("text")),
-        "reasoning" => add(parts, PartKind::Thought, word("text")),
-        "error" => add(parts, PartKind::Note, word("message")),
+        "agent_message" => add(parts, LogKind::Said, word("text")),
+        "reasoning" => add(parts, LogKind::Thought, word("text")),
+        "error" => add(parts, LogKind::Note, word("message")),
         "command_execution" => {
             let failed = item["exit_code"].as_i64().is_none_or(|code| code != 0);
             add_result(parts, word("aggregated_output"), failed);

@@ -1,16 +1,17 @@
 //! Gemini CLI's stream as a person reads it.
 
-use super::{PartKind, Parts, add, add_call, add_result, text_of};
+use super::{Parts, add, add_call, add_result, text_of};
+use premath_kernel::record::log::LogKind;
 use serde_json::Value;
 
 pub(in crate::adapter) fn read(line: &Value, parts: &mut Parts) {
     let word = |name: &str| line[name].as_str().unwrap_or("");
     let message = || line["error"]["message"].as_str().unwrap_or("");
     match word("type") {
-        "init" => add(parts, PartKind::Note, format!("model {}", word("model"))),
+        "init" => add(parts, LogKind::Note, format!("model {}", word("model"))),
         // The other role is the prompt.
         "message" if word("role") == "assistant" => {
-            add(parts, PartKind::Said, text_of(&line["content"]));
+            add(parts, LogKind::Said, text_of(&line["content"]));
         }
         "tool_use" => add_call(parts, word("tool_name"), &line["parameters"]),
         "tool_result" => {
@@ -21,13 +22,13 @@ pub(in crate::adapter) fn read(line: &Value, parts: &mut Parts) {
             };
             add_result(parts, &output, failed);
         }
-        "error" => add(parts, PartKind::Note, word("message")),
+        "error" => add(parts, LogKind::Note, word("message")),
         "result" => {
             let end = match message() {
                 "" => word("status").to_owned(),
                 message => format!("{}: {message}", word("status")),
             };
-            add(parts, PartKind::End, end);
+            add(parts, LogKind::End, end);
         }
         _ => {}
     }

@@ -9,32 +9,14 @@ pub(super) mod gemini;
 pub(super) mod opencode;
 
 use super::Agent;
+use premath_kernel::record::log::LogKind;
 use serde_json::{Map, Value};
-
-/// The kinds of parts of a transcript.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
-    /// Text of the agent.
-    Said,
-    /// Text of the agent that is not its answer.
-    Thought,
-    /// A tool call.
-    Call,
-    /// What a tool call gave.
-    Result,
-    /// What a tool call failed with.
-    Failed,
-    /// Something about the run itself.
-    Note,
-    /// How the run ended.
-    End,
-}
 
 /// A part of a transcript. The text is the agent's: it may hold anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptPart {
     /// What it is.
-    pub kind: PartKind,
+    pub kind: LogKind,
     /// Its text.
     pub text: String,
 }
@@ -58,7 +40,7 @@ const EXCERPT: usize = 800;
 const EXCERPT_LINES: usize = 6;
 
 /// Adds a part, unless there is nothing in it.
-fn add(parts: &mut Parts, kind: PartKind, text: impl Into<String>) {
+fn add(parts: &mut Parts, kind: LogKind, text: impl Into<String>) {
     let text = text.into();
     if !text.trim().is_empty() {
         parts.push(TranscriptPart { kind, text });
@@ -72,14 +54,14 @@ fn add_call(parts: &mut Parts, tool: &str, input: &Value) {
         true => tool.to_owned(),
         false => format!("{tool}  {summary}"),
     };
-    add(parts, PartKind::Call, text);
+    add(parts, LogKind::Call, text);
 }
 
 /// Adds what a call gave.
 fn add_result(parts: &mut Parts, text: &str, is_failure: bool) {
     let kind = match is_failure {
-        true => PartKind::Failed,
-        false => PartKind::Result,
+        true => LogKind::Failed,
+        false => LogKind::Result,
     };
     let text = excerpt(text);
     let text = match text.is_empty() {
@@ -153,15 +135,15 @@ fn text_of(content: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn read(agent: Agent, lines: &[&str]) -> Vec<(PartKind, String)> {
+    fn read(agent: Agent, lines: &[&str]) -> Vec<(LogKind, String)> {
         let parts = lines
             .iter()
             .flat_map(|line| transcript(agent, line.as_bytes()).unwrap());
         parts.map(|part| (part.kind, part.text)).collect()
     }
 
-    fn owned(parts: &[(PartKind, &str)]) -> Vec<(PartKind, String)> {
-        let owned = |(kind, text): &(PartKind, &str)| (*kind, (*text).to_owned());
+    fn owned(parts: &[(LogKind, &str)]) -> Vec<(LogKind, String)> {
+        let owned = |(kind, text): &(LogKind, &str)| (*kind, (*text).to_owned());
         parts.iter().map(owned).collect()
     }
 
@@ -214,10 +196,10 @@ mod tests {
         ];
         for (agent, lines, call, end) in told {
             let expected = [
-                (PartKind::Said, "I look."),
-                (PartKind::Call, call),
-                (PartKind::Result, "before"),
-                (PartKind::End, end),
+                (LogKind::Said, "I look."),
+                (LogKind::Call, call),
+                (LogKind::Result, "before"),
+                (LogKind::End, end),
             ];
             assert_eq!(read(agent, &lines), owned(&expected), "{}", agent.as_str());
         }
@@ -231,8 +213,8 @@ mod tests {
             {"type": "tool_result", "content": ""},
         ]}});
         let expected = [
-            (PartKind::Failed, "1\n2\n3\n4\n5\n6\n… 14 more lines"),
-            (PartKind::Result, "(no output)"),
+            (LogKind::Failed, "1\n2\n3\n4\n5\n6\n… 14 more lines"),
+            (LogKind::Result, "(no output)"),
         ];
         let found = read(Agent::Claude, &[&line.to_string()]);
         assert_eq!(found, owned(&expected));

@@ -91,7 +91,13 @@ fn git(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
     }
     for setting in &facts.git.unusual {
         let name = setting.split(' ').next().unwrap_or(setting);
-        let next = format!("git config --unset {name}");
+        // One that is set for all repositories is overridden in this one.
+        let other = if setting.ends_with("true") {
+            "false"
+        } else {
+            "true"
+        };
+        let next = format!("git config {name} {other}");
         let problem = format!("`{setting}` makes lanes differ from what is committed");
         found.push(HealthFinding::of(&GIT_SETTING_UNUSUAL, name, problem, next));
     }

@@ -24,6 +24,8 @@ pub struct PlanScope<'a> {
     pub left_out: &'a BTreeSet<IssueId>,
     /// The issues that failed in one batch after another.
     pub set_aside: &'a BTreeSet<IssueId>,
+    /// Whether it waits for issues whose next attempt begins later.
+    pub waits: bool,
     /// The workers of its lanes, in order.
     pub workers: &'a [WorkerName],
     /// How many attempts a lane may have; none without a bound.
@@ -71,7 +73,7 @@ pub fn schedule(issues: &[&Issue], scope: &PlanScope<'_>) -> Schedule {
     loop {
         let taken = play.round();
         if taken.is_empty() {
-            match play.wait() {
+            match scope.waits && play.wait() {
                 true => continue,
                 false => break,
             }

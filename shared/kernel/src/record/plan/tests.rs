@@ -21,6 +21,15 @@ fn on(id: &str, others: &[&str]) -> Issue {
 
 /// Plays a batch of so many lanes.
 fn played(issues: &[Issue], lanes: usize, attempts_per_lane: Option<u64>) -> Schedule {
+    played_waiting(issues, lanes, (attempts_per_lane, true))
+}
+
+/// Plays one that waits for later attempts, or does not.
+fn played_waiting(
+    issues: &[Issue],
+    lanes: usize,
+    (attempts_per_lane, waits): (Option<u64>, bool),
+) -> Schedule {
     let seen = Observation {
         moment: Moment {
             wall: "2026-03-05T10:00:00Z".parse().unwrap(),
@@ -35,6 +44,7 @@ fn played(issues: &[Issue], lanes: usize, attempts_per_lane: Option<u64>) -> Sch
         assignees: &AssigneeRule::Unassigned,
         left_out: &["left".into()].into_iter().collect(),
         set_aside: &["aside".into()].into_iter().collect(),
+        waits,
         workers: &workers,
         attempts_per_lane,
         batches: &[],
@@ -116,6 +126,17 @@ fn an_attempt_that_begins_later_is_waited_for_a_day_at_most() {
     let not_before = found.order[1].not_before.as_ref().unwrap();
     assert_eq!(not_before.as_str(), "2026-03-05T12:00:00.000000Z");
     assert_eq!(never_kinds(&found), [("c", ReasonKind::Retry, None)]);
+    // One that ends when nothing is ready waits for none.
+    let found = played_waiting(&issues, 1, (None, false));
+    assert_eq!(order(&found), [("b", 1)]);
+    assert_eq!(
+        never_kinds(&found),
+        [
+            ("a", ReasonKind::Retry, None),
+            ("c", ReasonKind::Retry, None),
+            ("e", ReasonKind::Held, Some("a")),
+        ]
+    );
 }
 
 #[test]
