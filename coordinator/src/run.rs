@@ -4,6 +4,7 @@ mod announcement;
 mod bound;
 mod control;
 mod end;
+mod say;
 mod spare;
 mod window;
 
@@ -32,6 +33,7 @@ use premath_kernel::policy::window::DayWindow;
 use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{Claimed, OutsideChange, StoreError, clock};
+use say::Texts;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -104,6 +106,8 @@ enum InboxMessage {
     Interrupted,
     /// What came over the control socket.
     Control(ControlMessage),
+    /// The agent of an issue was given a text, by the number of the request.
+    Told(u64, IssueId),
     /// The issue store's file changed.
     StoreChanged,
     /// The threads of all lanes have ended.
@@ -191,6 +195,7 @@ pub fn run(
         shortage_said: false,
         memory_changes: 0,
         control: Control::default(),
+        texts: Texts::default(),
         window: Window::of(plan.window),
         idle_said: false,
     };
@@ -255,6 +260,7 @@ struct Shell<'a> {
     shortage_said: bool,
     memory_changes: usize,
     control: Control,
+    texts: Texts,
     window: Window,
     /// Whether it was reported that the batch waits for issues.
     idle_said: bool,
@@ -366,6 +372,10 @@ impl Shell<'_> {
             }
             InboxMessage::Spare(made) => return Some(self.spare_made(made)),
             InboxMessage::StoreChanged => return self.store_changed(),
+            InboxMessage::Told(number, issue_id) => {
+                self.told(number, &issue_id);
+                return None;
+            }
             InboxMessage::Control(_) | InboxMessage::Joined => return None,
             InboxMessage::Lane(lane, messages) => (lane, messages),
         };

@@ -94,6 +94,11 @@ impl Shell<'_> {
                 let issues = issues.clone();
                 return self.retry(&call, &issues);
             }
+            ControlOperation::Say { issues, text, wait } => {
+                let (issues, text, wait) = (issues.clone(), text.clone(), *wait);
+                self.say(call, &issues, &text, wait);
+                return false;
+            }
             ControlOperation::LanesRemove { lane } => {
                 let Some(index) = self.lane_named(lane) else {
                     let detail = format!("there is no lane {lane}; {}", self.lanes_there());
@@ -204,6 +209,7 @@ impl Shell<'_> {
         let Some(claim) = self.control.running.remove(&lane) else {
             return;
         };
+        self.forget_texts(&claim.issue_id);
         for mut pending in std::mem::take(&mut self.control.pending) {
             if pending.waiting.remove(&claim.issue_id) {
                 let outcome = cancelled(&claim.issue_id, report, pending.then);
@@ -244,7 +250,7 @@ impl Shell<'_> {
     }
 
     /// Records a request with its outcome, then answers it.
-    fn answer(&mut self, call: &ControlCall, answer: ControlAnswer) {
+    pub(super) fn answer(&mut self, call: &ControlCall, answer: ControlAnswer) {
         let record = ControlRecord {
             operation: call.request.operation.clone(),
             uid: call.uid,

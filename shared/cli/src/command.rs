@@ -6,7 +6,7 @@ use crate::audit::AuditArgs;
 use crate::classes::ClassesArgs;
 use crate::completions::{CompletionsArgs, ManArgs};
 use crate::conformance::ConformanceArgs;
-use crate::control::{BatchArgs, CancelArgs};
+use crate::control::{BatchArgs, CancelArgs, SayArgs};
 use crate::dep::DepArgs;
 use crate::diff::DiffArgs;
 use crate::doctrine::DoctrineArgs;
@@ -89,6 +89,11 @@ pub(crate) enum Command {
     /// The attempt ends within its grace, uses up no attempt, and its work is kept on a salvage
     /// branch.
     Cancel(CancelArgs),
+    /// Give the agent that works on an issue a text
+    ///
+    /// The agent reads it after its next tool call, where its hooks are wired. The command waits
+    /// until then; interrupted, it takes nothing back.
+    Say(SayArgs),
     /// Show the batches that run: lanes, queue, pace, cost
     Status(StatusArgs),
     /// Say why an issue is not worked on, or why it did not close
@@ -165,6 +170,7 @@ impl Command {
             Self::Plan(args) => args.run(),
             Self::Batch(args) => args.run(),
             Self::Cancel(args) => args.run(),
+            Self::Say(args) => args.run(),
             Self::Status(args) => args.run(),
             Self::Why(args) => args.run(),
             Self::Logs(args) => args.run(),

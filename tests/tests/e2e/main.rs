@@ -54,6 +54,7 @@ mod report;
 mod review;
 mod rights;
 mod sandbox;
+mod say;
 mod schemas;
 mod second_night;
 mod service;

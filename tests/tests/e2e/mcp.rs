@@ -107,6 +107,7 @@ fn without_a_batch() -> Vec<(&'static str, Value)> {
         ("batch_lanes_add", json!({"count": 1})),
         ("batch_lanes_remove", json!({"lane": "worker.1"})),
         ("issue_cancel", json!({"issues": ["c"], "then": "open"})),
+        ("issue_say", json!({"issues": ["c"], "text": "look"})),
     ]
 }
 

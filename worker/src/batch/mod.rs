@@ -12,6 +12,7 @@ mod holder;
 mod knowledge;
 mod landing_queue;
 mod live;
+mod messages;
 mod opening;
 mod outside;
 mod own_checks;
@@ -30,6 +31,9 @@ pub(crate) use bases::BaseVerdict;
 use bases::Bases;
 use cancelled::Cancellations;
 pub use error::BatchError;
+pub use messages::Message;
+pub(crate) use messages::MessageSource;
+use messages::Messages;
 pub use opening::Opening;
 pub use outside::foreign_warning;
 pub(crate) use planned::{PlannedCrew, planned};
@@ -108,6 +112,7 @@ pub struct Batch {
     kill_switch: KillSwitch,
     filters: filters::SharedFilters,
     cancellations: Cancellations,
+    messages: Arc<Messages>,
     /// What it publishes about itself.
     live: Arc<live::Live>,
     /// Why nothing may be changed any more.

@@ -135,11 +135,10 @@ impl Batch {
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
-        let bounds = queue_bounds(&settings, worktrees.len());
         let live = live_of(&settings, &start);
         let batch = Self {
             own_world: LocalWorld::find(&settings.roots.repository),
-            landing_queue: SharedQueue::new(bounds, interrupt.clone()),
+            landing_queue: shared_queue(&settings, worktrees.len(), &interrupt),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
             settings,
             memory,
@@ -161,6 +160,7 @@ impl Batch {
             kill_switch,
             filters: SharedFilters::default(),
             cancellations: Cancellations::default(),
+            messages: Arc::default(),
             live: Arc::new(live),
             revoked: OnceLock::new(),
         };
@@ -210,12 +210,13 @@ pub(super) fn open_options() -> OpenOptions {
     }
 }
 
-fn queue_bounds(settings: &Settings, lanes: usize) -> QueueBounds {
-    QueueBounds {
+fn shared_queue(settings: &Settings, lanes: usize, interrupt: &Interrupt) -> SharedQueue {
+    let bounds = QueueBounds {
         speculation: settings.landing.speculation,
         slots: SlotRule::of(settings.verify_slots, lanes).at_once,
         batch: settings.landing.batch(),
-    }
+    };
+    SharedQueue::new(bounds, interrupt.clone())
 }
 
 fn refuse_cycle(memory: &IssueMemory) -> Result<(), BatchError> {

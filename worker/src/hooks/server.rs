@@ -1,6 +1,7 @@
 //! The socket of a lane's hooks.
 
 use super::door::{Door, DoorKind, Knock, OpenDoor};
+use crate::batch::MessageSource;
 use crate::proxy::ProxyError;
 use premath_evidence::{HookJournal, HookRow};
 use premath_hook::EVENT_MAX;
@@ -55,6 +56,8 @@ pub(crate) struct HookServer {
 #[derive(Debug)]
 struct State {
     room: Semaphore,
+    /// Where the operator's texts for the agent come from.
+    messages: Mutex<Option<MessageSource>>,
     open: Mutex<Open>,
 }
 
@@ -76,6 +79,12 @@ impl State {
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn message(&self) -> Option<String> {
+        let messages = self.messages.lock();
+        let messages = messages.unwrap_or_else(PoisonError::into_inner);
+        messages.as_ref()?.take()
+    }
 }
 
 impl HookServer {
@@ -89,6 +98,7 @@ impl HookServer {
         journal: HookJournal,
         file: File,
         root: Pid,
+        messages: Option<MessageSource>,
     ) -> Result<Self, HookServerError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -97,6 +107,7 @@ impl HookServer {
         let door = Door::make(kind, path)?;
         let state = Arc::new(State {
             room: Semaphore::new(HELD_KIB as usize),
+            messages: Mutex::new(messages),
             open: Mutex::new(Open {
                 journal: Some(journal),
                 file,
@@ -206,7 +217,7 @@ async fn answer(knock: Knock, state: &State) -> io::Result<()> {
     let held = state.room.acquire_many(held).await;
     let mut event = vec![0; length];
     client.read_exact(&mut event).await?;
-    let answer = state.open().take(&event)?;
+    let answer = state.open().take(&event, || state.message())?;
     drop((event, held));
     client
         .write_u32(u32::try_from(answer.len()).unwrap_or_default())
@@ -217,7 +228,11 @@ async fn answer(knock: Knock, state: &State) -> io::Result<()> {
 
 impl Open {
     /// Takes an event: decides, and writes its row before it is answered.
-    fn take(&mut self, event: &[u8]) -> io::Result<String> {
+    fn take(
+        &mut self,
+        event: &[u8],
+        message: impl FnOnce() -> Option<String>,
+    ) -> io::Result<String> {
         let journal = self.journal.as_mut().ok_or(io::ErrorKind::NotFound)?;
         if self.length >= JOURNAL_MAX {
             let detail = format!("the journal is over {JOURNAL_MAX} bytes");
@@ -225,7 +240,7 @@ impl Open {
             // Without an answer the hook program denies.
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let (row, answer) = journal.take(event);
+        let (row, answer) = journal.take_telling(event, message);
         if let Err(error) = self.write(&row) {
             self.failure.get_or_insert(error);
         }
@@ -264,7 +279,7 @@ mod tests {
         let private = folder.join("private");
         fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
         let door = private.join("socket");
-        let server = HookServer::start((kind, door.clone()), journal, file, root);
+        let server = HookServer::start((kind, door.clone()), journal, file, root, None);
         (server.unwrap(), door)
     }
 

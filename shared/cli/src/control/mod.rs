@@ -1,14 +1,16 @@
 //! The commands that reach a batch while it runs: `premath batch …`, `premath
-//! cancel` and `premath retry`.
+//! cancel`, `premath say` and `premath retry`.
 
 mod batch;
 mod cancel;
 mod retry;
+mod say;
 mod selection;
 
 pub(crate) use batch::BatchArgs;
 pub(crate) use cancel::{CancelArgs, CancelInput, Then, cancel};
 pub(crate) use retry::{AgainArgs, RetryInput, again};
+pub(crate) use say::{SayArgs, SayInput, say};
 
 use crate::answer::Answer;
 use crate::error::CliError;

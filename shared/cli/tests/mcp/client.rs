@@ -237,7 +237,7 @@ pub(crate) fn changes() -> [(&'static str, Value); 9] {
 }
 
 /// A call of every tool that asks the batch that runs.
-pub(crate) fn controls() -> [(&'static str, Value); 7] {
+pub(crate) fn controls() -> [(&'static str, Value); 8] {
     [
         ("batch_pause", json!({})),
         ("batch_resume", json!({})),
@@ -246,5 +246,6 @@ pub(crate) fn controls() -> [(&'static str, Value); 7] {
         ("batch_lanes_add", json!({"count": 1})),
         ("batch_lanes_remove", json!({"lane": "worker.1"})),
         ("issue_cancel", json!({"issues": ["a"]})),
+        ("issue_say", json!({"issues": ["a"], "text": "look"})),
     ]
 }

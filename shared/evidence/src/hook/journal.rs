@@ -99,6 +99,9 @@ pub struct HookRow {
     /// What was decided, where the call was about to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ToolVerdict>,
+    /// The text of the operator that the agent was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
     /// The fault of the event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
@@ -167,6 +170,17 @@ impl HookJournal {
     /// Takes what a hook sent; returns the row of the journal's file and what
     /// the hook program prints.
     pub fn take(&mut self, bytes: &[u8]) -> (HookRow, String) {
+        self.take_telling(bytes, || None)
+    }
+
+    /// Takes what a hook sent, as [`take`](Self::take) does. `message` is asked for
+    /// a text of the operator where one can be given: at the end of a call of the
+    /// agent itself.
+    pub fn take_telling(
+        &mut self,
+        bytes: &[u8],
+        message: impl FnOnce() -> Option<String>,
+    ) -> (HookRow, String) {
         let spec = self.agent.spec().hooks;
         self.events += 1;
         let mut row = HookRow {
@@ -190,7 +204,12 @@ impl HookJournal {
             }
         };
         describe(&mut row, &event);
-        let answer = self.add(&event, &mut row);
+        let mut answer = self.add(&event, &mut row);
+        let takes_text = event.kind == HookKind::After && event.caller.is_none();
+        if takes_text && row.fault.is_none() {
+            row.told = message();
+            answer = row.told.clone().map_or(answer, HookAnswer::Tell);
+        }
         let print = spec.print(event.kind, &answer);
         (row, print)
     }

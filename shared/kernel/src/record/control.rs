@@ -13,6 +13,9 @@ pub const LINE_MAX: usize = 1 << 20;
 /// The most issues that one request names.
 const ISSUES_MAX: usize = 1000;
 
+/// The longest text for an agent, in bytes.
+pub const TEXT_MAX: usize = 16 * 1024;
+
 /// The most lanes that one request adds.
 pub const LANES_MAX: u32 = 256;
 
@@ -71,6 +74,15 @@ pub enum ControlOperation {
         /// The issues.
         issues: Vec<IssueId>,
     },
+    /// Give the agents that work on these issues a text.
+    Say {
+        /// The issues.
+        issues: Vec<IssueId>,
+        /// The text.
+        text: String,
+        /// Whether the answer comes once the agents have it, or cannot get it.
+        wait: bool,
+    },
     /// Add lanes.
     LanesAdd {
         /// How many.
@@ -93,6 +105,7 @@ impl ControlOperation {
             Self::Stop => "batch.stop",
             Self::Cancel { .. } => "cancel",
             Self::Retry { .. } => "retry",
+            Self::Say { .. } => "say",
             Self::LanesAdd { .. } => "batch.lanes_add",
             Self::LanesRemove { .. } => "batch.lanes_remove",
         }
@@ -101,7 +114,9 @@ impl ControlOperation {
     /// Returns the issues that it names.
     pub fn issues(&self) -> &[IssueId] {
         match self {
-            Self::Cancel { issues, .. } | Self::Retry { issues } => issues,
+            Self::Cancel { issues, .. } | Self::Retry { issues } | Self::Say { issues, .. } => {
+                issues
+            }
             _ => &[],
         }
     }
@@ -109,7 +124,10 @@ impl ControlOperation {
     /// Returns why a batch does not perform it, whatever its state.
     fn fault(&self) -> Option<String> {
         let issues = self.issues();
-        let names_issues = matches!(self, Self::Cancel { .. } | Self::Retry { .. });
+        let names_issues = matches!(
+            self,
+            Self::Cancel { .. } | Self::Retry { .. } | Self::Say { .. }
+        );
         match self {
             _ if names_issues && issues.is_empty() => Some("no issue is named".to_owned()),
             _ if issues.len() > ISSUES_MAX => {
@@ -118,12 +136,32 @@ impl ControlOperation {
                     "{count} issues are named; at most {ISSUES_MAX} may be"
                 ))
             }
+            Self::Say { text, .. } => text_fault(text),
             Self::LanesAdd { count } if !(1..=LANES_MAX).contains(count) => Some(format!(
                 "{count} lanes cannot be added; 1 to {LANES_MAX} can"
             )),
             _ => None,
         }
     }
+}
+
+/// Returns why a text is none for an agent.
+fn text_fault(text: &str) -> Option<String> {
+    let is_control = |byte: &char| byte.is_control() && !matches!(byte, '\n' | '\t');
+    if text.trim().is_empty() {
+        return Some("the text is empty".to_owned());
+    }
+    if text.len() > TEXT_MAX {
+        let length = text.len();
+        return Some(format!(
+            "the text has {length} bytes; it may have {TEXT_MAX}"
+        ));
+    }
+    let control = text.chars().find(is_control)?;
+    Some(format!(
+        "the text has the control character U+{:04X}",
+        u32::from(control)
+    ))
 }
 
 impl fmt::Display for ControlOperation {
@@ -137,6 +175,7 @@ impl fmt::Display for ControlOperation {
                 write!(f, "cancel {}, then {}", issues.join(", "), then.status())
             }
             Self::Retry { issues } => write!(f, "retry {}", issues.join(", ")),
+            Self::Say { issues, .. } => write!(f, "say to {}", issues.join(", ")),
             Self::LanesAdd { count } => write!(f, "add {count} lane(s)"),
             Self::LanesRemove { lane } => write!(f, "remove lane {lane}"),
         }
@@ -323,7 +362,14 @@ mod tests {
                 issues: issues.clone(),
                 then: CancelThen::Deferred,
             },
-            ControlOperation::Retry { issues },
+            ControlOperation::Retry {
+                issues: issues.clone(),
+            },
+            ControlOperation::Say {
+                issues,
+                text: "use the new parser\n\tnot the old one".to_owned(),
+                wait: true,
+            },
             ControlOperation::LanesAdd { count: LANES_MAX },
             ControlOperation::LanesRemove {
                 lane: "worker.1".into(),
@@ -340,7 +386,15 @@ mod tests {
         let too_many = ControlOperation::Retry {
             issues: many.collect(),
         };
+        let say = |text: String| ControlOperation::Say {
+            issues: vec![IssueId::from("a")],
+            text,
+            wait: false,
+        };
         for (operation, said) in [
+            (say(" \n".to_owned()), "the text is empty"),
+            (say("x".repeat(TEXT_MAX + 1)), "the text has 16385 bytes"),
+            (say("a\u{1b}[2J".to_owned()), "U+001B"),
             (
                 ControlOperation::Retry { issues: vec![] },
                 "no issue is named",

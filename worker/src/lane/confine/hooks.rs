@@ -157,7 +157,9 @@ impl Lane {
             SandboxMode::Landlock => DoorKind::Port,
             _ => DoorKind::Unix,
         };
-        let server = HookServer::start((kind, folder.join("socket")), journal, opened, root)?;
+        let messages = Some(self.batch.listen_for(owner.issue_id));
+        let door = (kind, folder.join("socket"));
+        let server = HookServer::start(door, journal, opened, root, messages)?;
         // After the door: the wiring may have its port.
         wire(agent, &site, files, spec).map_err(ConfineError::Scratch)?;
         Ok(CommandHooks {

@@ -3,7 +3,9 @@
 
 use super::ToolArguments;
 use crate::answer::Answer;
-use crate::control::{Asked, CancelInput, RetryInput, Then, again, cancel as cancelled, whole};
+use crate::control::{
+    Asked, CancelInput, RetryInput, SayInput, Then, again, cancel as cancelled, say as told, whole,
+};
 use crate::error::CliError;
 use crate::mcp::context::Context;
 use crate::paths;
@@ -174,6 +176,31 @@ pub(super) fn cancel(caller: Caller<'_>, arguments: ToolArguments) -> Result<Ans
     };
     let asked = caller.asked(&input.reason);
     cancelled(asked, wanted, |change| caller.change(change))
+}
+
+/// What agents are given.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct SayToolInput {
+    /// The issues
+    issues: Vec<String>,
+    /// The text
+    text: String,
+    /// Why; recorded in the trajectory
+    reason: Option<String>,
+}
+
+pub(super) fn say(caller: Caller<'_>, arguments: ToolArguments) -> Result<Answer, CliError> {
+    let input: SayToolInput = arguments.read()?;
+    let issues: Vec<IssueId> = input.issues.into_iter().map(IssueId::from).collect();
+    caller.must_cover(&issues)?;
+    let text = SayInput {
+        issues,
+        text: input.text,
+        // A client gives up long before an agent may end its next call.
+        wait: false,
+    };
+    told(caller.asked(&input.reason), text)
 }
 
 /// The issues to retry.

@@ -368,6 +368,18 @@ pub(super) const TOOLS: &[Tool] = &[
         perform: Perform::Control(ChangeMorphism::IssueUpdate, control::cancel),
     },
     Tool {
+        name: "issue_say",
+        action: "say",
+        title: "Give agents a text",
+        about: "Give the agents that work on issues a text, each after its next tool call.",
+        destructive: false,
+        idempotent: false,
+        place: ToolFile::Issues,
+        input: read::<control::SayToolInput>,
+        output: |tool| tool.answer::<ControlDone>(),
+        perform: Perform::Control(ChangeMorphism::IssueUpdate, control::say),
+    },
+    Tool {
         name: "issue_retry",
         action: "retry",
         title: "Retry issues",

@@ -4,6 +4,7 @@ use super::event::{HookFlaw, call_of, digest_of, name, optional_name, text};
 use super::spec::{HookFile, HookPlace, HookSpec, HookWiring, Join};
 use super::{
     HookCall, HookEvent, HookKey, PATIENCE, command, denial_before_tool, input, read_with,
+    telling_after_tool,
 };
 use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::policy::turn::ToolClass;
@@ -18,6 +19,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     needs_own_folder: false,
     read,
     denial: denial_before_tool,
+    telling: telling_after_tool,
     join: Join::Id,
     unannounced: &[],
     refused: &["tool_refused"],

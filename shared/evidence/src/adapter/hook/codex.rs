@@ -7,6 +7,7 @@ use super::event::{HookFlaw, call_of, digest_of, name, optional_name, text};
 use super::spec::{HookPlace, HookSpec, HookWiring, Join};
 use super::{
     HookCall, HookEvent, HookKey, PATIENCE, command, denial_before_tool, input, read_with,
+    telling_after_tool,
 };
 use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::policy::turn::command::commands_of;
@@ -21,6 +22,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     needs_own_folder: false,
     read,
     denial: denial_before_tool,
+    telling: telling_after_tool,
     join: Join::Content,
     unannounced: &["collab.*", "update_plan", "web_search"],
     refused: &[],

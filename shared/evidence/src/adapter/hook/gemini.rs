@@ -13,6 +13,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     needs_own_folder: true,
     read,
     denial: |reason| json!({"decision": "deny", "reason": reason}),
+    telling: |text| json!({"hookSpecificOutput": {"additionalContext": text}}),
     join: Join::Content,
     unannounced: &[],
     refused: &["invalid_tool_params", "tool_not_registered"],

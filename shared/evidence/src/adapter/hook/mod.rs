@@ -42,6 +42,15 @@ fn denial_before_tool(reason: &str) -> Value {
     }})
 }
 
+/// Returns the answer of Claude Code and Codex to the end of a call that gives the
+/// agent a text.
+fn telling_after_tool(text: &str) -> Value {
+    json!({"hookSpecificOutput": {
+        "hookEventName": "PostToolUse",
+        "additionalContext": text,
+    }})
+}
+
 /// Reads the input of a call.
 fn input<'e>(event: &'e Map<String, Value>, field: &'static str) -> Result<&'e Value, HookFlaw> {
     event.get(field).ok_or(HookFlaw::Field {

@@ -16,6 +16,7 @@ pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
     needs_own_folder: false,
     read,
     denial: |reason| json!({"deny": reason}),
+    telling: |text| json!({"say": text}),
     join: Join::Id,
     unannounced: &[],
     refused: &[],

@@ -57,6 +57,16 @@ async function denial(event) {
   }
 }
 
+// Returns the text that the lane gives the agent beside a call's result.
+async function saying(event) {
+  try {
+    const answer = await send(event)
+    return answer === "" ? undefined : JSON.parse(answer).say
+  } catch {
+    return undefined
+  }
+}
+
 export const Premath = async () => {
   const parents = new Map()
   const of = (session) =>
@@ -92,7 +102,8 @@ export const Premath = async () => {
     "tool.execute.after": async (input, output) => {
       const call = { tool: input.tool, call: input.callID, args: input.args ?? null }
       const result = { output: output.output ?? null }
-      await send({ kind: "after", ...of(input.sessionID), ...call, ...result }).catch(() => {})
+      const said = await saying({ kind: "after", ...of(input.sessionID), ...call, ...result })
+      if (said !== undefined) output.output = `${output.output ?? ""}\n\n${said}`
     },
   }
 }

@@ -46,6 +46,8 @@ pub(crate) enum HookAnswer {
     Pass,
     /// The call must not run, for this reason.
     Deny(String),
+    /// The agent is given a text of the operator beside the result of its call.
+    Tell(String),
 }
 
 /// How hooks of an agent work.
@@ -60,6 +62,8 @@ pub struct HookSpec {
     pub(crate) read: HookReader,
     /// Writes the answer to an event that denies a call.
     pub(crate) denial: fn(&str) -> Value,
+    /// Writes the answer to the end of a call that gives the agent a text.
+    pub(crate) telling: fn(&str) -> Value,
     /// How a call of the stream is found in the journal.
     pub(crate) join: Join,
     /// Tools whose calls of the stream no hook announces; `*` at the end is any
@@ -104,6 +108,7 @@ impl HookSpec {
             HookAnswer::Deny(reason) if kind == HookKind::Before => {
                 (self.denial)(reason).to_string()
             }
+            HookAnswer::Tell(text) if kind == HookKind::After => (self.telling)(text).to_string(),
             _ => String::new(),
         }
     }

@@ -119,6 +119,7 @@ operations! {
         "op/premath.batch_lanes_add"    "batch lanes add"    "batch_lanes_add"    - writes IssueClaim;
         "op/premath.batch_lanes_remove" "batch lanes remove" "batch_lanes_remove" - writes IssueClaim;
         "op/premath.cancel"             "cancel"             "issue_cancel"       - writes IssueUpdate;
+        "op/premath.say"                "say"                "issue_say"          - writes IssueUpdate;
         "op/premath.retry"              "retry"              "issue_retry"        - writes IssueUpdate;
         "op/premath.escalate"        "escalate"        - - writes IssueUpdate;
         "op/premath.agents_check"    "agents check"    - - reads;
