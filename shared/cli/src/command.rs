@@ -32,7 +32,7 @@ use crate::status::StatusArgs;
 use crate::trajectory::TrajectoryArgs;
 use crate::transport_dispatch::TransportDispatchArgs;
 use crate::trust::TrustArgs;
-use crate::upkeep::{CleanArgs, DoctorArgs};
+use crate::upkeep::{CleanArgs, DoctorArgs, UninstallArgs};
 use crate::why::WhyArgs;
 use crate::world::WorldArgs;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -118,6 +118,11 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Remove unused branches, worktrees and old output
     Clean(CleanArgs),
+    /// Remove what the harness has in a repository
+    ///
+    /// Lanes, branches, references, run log, evidence and ignore rules go; issues that git does not
+    /// track and files that it tracks stay. Work that no other branch has keeps everything as it is.
+    Uninstall(UninstallArgs),
     /// Append to the trajectory or query it
     HarnessTrajectory(TrajectoryArgs),
     /// Report the throughput of the worker loops from the trajectory
@@ -183,6 +188,7 @@ impl Command {
             Self::Doctor(args) => args.run(),
             Self::Audit(args) => args.run(),
             Self::Clean(args) => args.run(),
+            Self::Uninstall(args) => args.run(json),
             Self::HarnessTrajectory(args) => args.run(),
             Self::Kpi(args) => args.run(),
             Self::HarnessJoinCheck(args) => args.run(),

@@ -34,6 +34,7 @@ pub mod step_output;
 mod tip_debt;
 mod trajectory;
 pub mod trust;
+pub mod uninstall;
 pub mod untrusted;
 pub mod upkeep;
 pub mod witness;

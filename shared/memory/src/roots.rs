@@ -328,6 +328,9 @@ const PASSED_OVER: &[&str] = &[
     "/artifacts/",
 ];
 
+/// The line above those names.
+const TITLE: &[u8] = b"# Premath Harness";
+
 /// Keeps our files out of the git status of every worktree, by exact name in
 /// the repository's `info/exclude`; what is there already stays. Returns
 /// whether a name was added.
@@ -355,13 +358,38 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> 
     if !new.is_empty() && !new.ends_with(b"\n") {
         new.push(b'\n');
     }
-    new.extend_from_slice(b"# Premath Harness\n");
+    new.extend_from_slice(TITLE);
+    new.push(b'\n');
     for name in missing {
         new.extend_from_slice(name.as_bytes());
         new.push(b'\n');
     }
     artifact::write(&path, &new)?;
     Ok(true)
+}
+
+/// Removes the names of ours from the file of [`exclude_from_status_in`]; every
+/// other line stays.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub(crate) fn unexclude(common_folder: &Path) -> Result<(), StoreError> {
+    let path = common_folder.join("info").join("exclude");
+    let Some(rules) = artifact::read(&path)? else {
+        return Ok(());
+    };
+    let is_ours = |line: &&[u8]| {
+        let line = line.trim_ascii();
+        line == TITLE || PASSED_OVER.iter().any(|name| line == name.as_bytes())
+    };
+    let lines = rules.split_inclusive(|byte| *byte == b'\n');
+    let kept = lines.filter(|line| !is_ours(line));
+    let kept: Vec<u8> = kept.flatten().copied().collect();
+    match kept == rules {
+        true => Ok(()),
+        false => artifact::write(&path, &kept),
+    }
 }
 
 /// Returns the names of ours that a file of ignore rules does not have.

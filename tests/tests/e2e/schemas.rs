@@ -183,6 +183,7 @@ const COMMANDS: &[&str] = &[
     "doctor",
     "clean --dry-run --salvage --older-than 0s",
     "clean --older-than 0s --disk-budget 1B",
+    "uninstall --dry-run",
     "harness-join-check --input nowhere.json",
     "instruction new --intent work --id two",
     "doctrine check",

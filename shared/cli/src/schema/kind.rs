@@ -29,7 +29,7 @@ use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
 use crate::trust::TrustAnswer;
-use crate::upkeep::{CleanAnswer, DoctorAnswer};
+use crate::upkeep::{CleanAnswer, DoctorAnswer, UninstallAnswer};
 use crate::why::WhyAnswer;
 use crate::world::CrossingAnswer;
 use harness_worker::sandbox::Explanation;
@@ -502,6 +502,9 @@ pub(super) const KINDS: &[SchemaKind] = &[
     }),
     kind("answer-clean", "premath clean --json", || {
         answer::<CleanAnswer>(&["clean"], "repository")
+    }),
+    kind("answer-uninstall", "premath uninstall --json", || {
+        answer::<UninstallAnswer>(&["uninstall"], "repository")
     }),
 ];
 

@@ -72,13 +72,13 @@ pub(crate) struct CleanAnswer {
 /// A thing that could not be removed.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Failed {
+pub(super) struct Failed {
     /// The kind of the thing.
     kind: Kind,
     /// The name of the thing.
-    name: String,
+    pub(super) name: String,
     /// Why it is still there.
-    error: String,
+    pub(super) error: String,
 }
 
 impl CleanArgs {
@@ -116,11 +116,6 @@ impl CleanArgs {
             above
         });
         items.retain(|item| item.standing == Standing::Removable);
-        let order = |item: &InventoryItem| match item.thing {
-            // A branch that is checked out there goes only after it.
-            Some(Thing::Registration(_)) => 0,
-            _ => 1,
-        };
         items.sort_by_key(order);
         let over_budget = above.and_then(|above| {
             let outputs = items.iter().filter(|item| item.kind == Kind::StepOutput);
@@ -182,6 +177,14 @@ impl CleanArgs {
     }
 }
 
+/// Orders a removal: a branch that is checked out in a worktree goes only after it.
+pub(super) fn order(item: &InventoryItem) -> u8 {
+    match item.thing {
+        Some(Thing::Registration(_) | Thing::Lane(_)) => 0,
+        _ => 1,
+    }
+}
+
 /// Returns whether an item may be many files that no lane uses, or is a lane.
 fn is_large(item: &InventoryItem) -> bool {
     matches!(item.thing, Some(Thing::Lane(_)))
@@ -192,7 +195,7 @@ fn is_large(item: &InventoryItem) -> bool {
 }
 
 /// Removes the items that are asked for; one that stays moves to `failed`.
-fn remove(
+pub(super) fn remove(
     survey: &Survey,
     items: &mut Vec<InventoryItem>,
     failed: &mut Vec<Failed>,

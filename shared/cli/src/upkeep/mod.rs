@@ -1,11 +1,13 @@
-//! `premath doctor` and `premath clean`: whether what the harness has in a
-//! repository is accounted for, and what nothing needs any more.
+//! `premath doctor`, `premath clean` and `premath uninstall`: whether what the
+//! harness has in a repository is accounted for, what nothing needs any more, and
+//! the removal of all of it.
 
 mod clean;
 mod doctor;
 mod fix;
 mod health;
 mod survey;
+mod uninstall;
 
 use crate::terminal::plain;
 use premath_kernel::policy::inventory::InventoryItem;
@@ -14,6 +16,7 @@ use std::path::Path;
 
 pub(crate) use clean::{CleanAnswer, CleanArgs};
 pub(crate) use doctor::{DoctorAnswer, DoctorArgs};
+pub(crate) use uninstall::{UninstallAnswer, UninstallArgs};
 
 /// Returns an item's name for a person: a path within the repository is shown
 /// from there.

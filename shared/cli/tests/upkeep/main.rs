@@ -1,4 +1,4 @@
-//! `premath doctor` and `premath clean`, on repositories with one thing wrong.
+//! `premath doctor`, `premath clean` and `premath uninstall`, on repositories with one thing wrong.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,4 +12,5 @@ mod file;
 mod landed;
 mod memory;
 mod scratch;
+mod uninstall;
 mod worktree;

@@ -7,11 +7,13 @@
 mod error;
 mod holder;
 mod lock;
+mod own_refs;
 mod remove;
 mod salvage;
 mod worktree;
 
 pub use error::InventoryError;
+pub use own_refs::OwnRef;
 
 use crate::landing::MainHead;
 use git2::{Oid, Repository};

@@ -142,6 +142,7 @@ operations! {
         "op/premath.doctor"          "doctor"          - - writes;
         "op/premath.audit"           "audit"           - - reads;
         "op/premath.clean"           "clean"           - - writes;
+        "op/premath.uninstall"       "uninstall"       - - writes;
         "op/premath.mcp_serve"       "mcp-serve"       - - writes;
         "op/conformance.doctrine"    "doctrine check"  - - reads;
         "op/premath.init"            "init"            - - writes;

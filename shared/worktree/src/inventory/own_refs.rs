@@ -1,0 +1,118 @@
+//! Every branch and reference of the harness, for an uninstallation.
+
+use super::{Inventory, InventoryError};
+use git2::{BranchType, ErrorCode, Oid, Repository};
+use std::path::Path;
+
+/// The folders of the references that are the harness's.
+const FOLDERS: [&str; 2] = ["refs/heads/harness/", "refs/harness/"];
+
+/// A reference of the harness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnRef {
+    /// Its full name.
+    pub name: String,
+    /// The object that it is at.
+    pub tip: String,
+    /// Whether a reference that is not the harness's has all of its commits too.
+    pub is_elsewhere: bool,
+}
+
+fn is_own(name: &str) -> bool {
+    FOLDERS.iter().any(|folder| name.starts_with(folder))
+}
+
+/// Returns whether references that are not the harness's have all commits of one
+/// that is.
+fn is_elsewhere(git: &Repository, tip: Oid, others: &[Oid]) -> Result<bool, git2::Error> {
+    let mut walk = git.revwalk()?;
+    walk.push(tip)?;
+    for other in others {
+        walk.hide(*other)?;
+    }
+    Ok(walk.next().is_none())
+}
+
+impl Inventory {
+    /// Lists the branches and references of the harness, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`InventoryError::Git`].
+    pub fn own_refs(&self) -> Result<Vec<OwnRef>, InventoryError> {
+        let list = || -> Result<Vec<OwnRef>, git2::Error> {
+            let (mut own, mut others) = (Vec::new(), Vec::new());
+            for reference in self.git.references()? {
+                let reference = reference?;
+                let (Ok(name), commit) = (reference.name(), reference.peel_to_commit()) else {
+                    continue;
+                };
+                match (is_own(name), reference.target()) {
+                    (true, Some(tip)) => own.push((name.to_owned(), tip, commit.is_ok())),
+                    _ => others.extend(commit.ok().map(|commit| commit.id())),
+                }
+            }
+            own.sort();
+            let own = own.into_iter().map(|(name, tip, is_commit)| {
+                Ok(OwnRef {
+                    name,
+                    tip: tip.to_string(),
+                    is_elsewhere: !is_commit || is_elsewhere(&self.git, tip, &others)?,
+                })
+            });
+            own.collect()
+        };
+        list().map_err(InventoryError::git("list the references"))
+    }
+
+    /// Deletes a reference of the harness that is still where it was.
+    ///
+    /// # Errors
+    ///
+    /// [`InventoryError`]; one that moved or is checked out stays.
+    pub fn remove_ref(&self, own: &OwnRef) -> Result<(), InventoryError> {
+        let failed = InventoryError::git("delete the reference");
+        let changed = || InventoryError::Changed {
+            name: own.name.clone(),
+        };
+        let mut reference = match self.git.find_reference(&own.name) {
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
+            found => found.map_err(InventoryError::git("find the reference"))?,
+        };
+        let is_there = reference
+            .target()
+            .is_some_and(|tip| tip.to_string() == own.tip);
+        if !is_own(&own.name) || !is_there {
+            return Err(changed());
+        }
+        match own.name.strip_prefix("refs/heads/") {
+            // Git refuses a branch that is checked out.
+            Some(branch) => {
+                let branch = self.git.find_branch(branch, BranchType::Local);
+                branch.and_then(|mut branch| branch.delete())
+            }
+            None => reference.delete(),
+        }
+        .map_err(failed)
+    }
+
+    /// Returns whether git tracks a file of the main worktree.
+    ///
+    /// # Errors
+    ///
+    /// [`InventoryError::Git`].
+    pub fn is_tracked(&self, path: &Path) -> Result<bool, InventoryError> {
+        let Some(within) = self
+            .git
+            .workdir()
+            .and_then(|root| path.strip_prefix(root).ok())
+        else {
+            return Ok(false);
+        };
+        let index = self
+            .git
+            .index()
+            .map_err(InventoryError::git("read the index"))?;
+        Ok(index.get_path(within, 0).is_some())
+    }
+}
