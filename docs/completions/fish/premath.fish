@@ -70,6 +70,7 @@ complete -c premath -n "__fish_premath_needs_command" -f -a "help" -d 'Print thi
 complete -c premath -n "__fish_premath_using_subcommand init" -l agent -d 'Set up the command line and the evidence of this agent' -r
 complete -c premath -n "__fish_premath_using_subcommand init" -l verify -d 'Set the command that verifies the work' -r
 complete -c premath -n "__fish_premath_using_subcommand init" -l lanes -d 'Set the number of lanes [default: 2]' -r
+complete -c premath -n "__fish_premath_using_subcommand init" -l id-prefix -d 'Set the prefix of issue ids [default: from the name of the repository\'s folder]' -r
 complete -c premath -n "__fish_premath_using_subcommand init" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand init" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand init" -s V -l version -d 'Print version'

@@ -1,6 +1,7 @@
 //! Which files a command works on (`contracts.md` 6).
 
 use crate::error::CliError;
+use harness_worker::settings::FileSettings;
 use premath_memory::roots::{LaneRoots, MemoryRoots, worktree_root};
 use premath_memory::{IssueMemory, OpenOptions};
 use std::ffi::OsString;
@@ -73,7 +74,7 @@ fn lane() -> Result<LaneRoots, CliError> {
 
 /// Opens issue memory for as long as a server runs.
 pub(crate) fn open_to_share(path: &Path) -> Result<IssueMemory, CliError> {
-    Ok(IssueMemory::open(path, &options(false))?)
+    Ok(IssueMemory::open(path, &options(path, false))?)
 }
 
 /// Opens issue memory; `create` makes the file where it is not there.
@@ -83,15 +84,29 @@ pub(crate) fn open_to_share(path: &Path) -> Result<IssueMemory, CliError> {
 pub(crate) fn open(path: &Path, create: bool) -> Result<ManuallyDrop<IssueMemory>, CliError> {
     Ok(ManuallyDrop::new(IssueMemory::open(
         path,
-        &options(create),
+        &options(path, create),
     )?))
 }
 
-fn options(create: bool) -> OpenOptions {
+fn options(path: &Path, create: bool) -> OpenOptions {
+    let default = OpenOptions::default();
     OpenOptions {
         create,
+        id_prefix: id_prefix(path).unwrap_or(default.id_prefix),
         insist_on_network_filesystem: variable("PREMATH_ALLOW_NETWORK_FS")
             .is_some_and(|value| value == "1"),
-        ..OpenOptions::default()
+        ..default
     }
+}
+
+/// Returns the prefix of ids that the settings of an issue store's repository have,
+/// where the store is empty. Settings that cannot be read have none: an issue can be
+/// added all the same.
+fn id_prefix(issues: &Path) -> Option<String> {
+    if issues.metadata().is_ok_and(|meta| meta.len() > 0) {
+        return None;
+    }
+    let folder = issues.parent().filter(|folder| folder.is_dir())?;
+    let root = MemoryRoots::discover(folder).ok()?.repository;
+    FileSettings::load(None, &root).ok()?.issue_prefix
 }

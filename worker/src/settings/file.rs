@@ -5,8 +5,8 @@ use super::agent::AgentTable;
 use super::bounds::BoundsTable;
 use super::document::ConfigDocument;
 use super::keys::{
-    BatchKeys, CoordinatorKeys, GovernanceKeys, LandingKeys, LimitsKeys, NetworkKeys, ProtectKeys,
-    SandboxKeys, SigningKeys, SupervisionKeys, WorktreesKeys,
+    BatchKeys, CoordinatorKeys, GovernanceKeys, IssuesKeys, LandingKeys, LimitsKeys, NetworkKeys,
+    ProtectKeys, SandboxKeys, SigningKeys, SupervisionKeys, WorktreesKeys,
 };
 use super::notify::NotifySettings;
 use super::program::Places;
@@ -14,6 +14,7 @@ use super::protect::Protect;
 use super::values::{BackoffValue, Period, Word, Words};
 use super::verify::VerifyTable;
 use super::{CommandLimits, EnvironmentRules, SettingsError, landing};
+use premath_kernel::issue::prefix::prefix_fault;
 use premath_kernel::policy::retry::BackoffTable;
 use premath_kernel::policy::silence::SilenceLimits;
 use premath_kernel::policy::until::Until;
@@ -111,6 +112,8 @@ pub struct FileSettings {
     pub(super) network: NetworkKeys,
     pub(super) notify: Option<NotifySettings>,
     pub(super) signing: SigningKeys,
+    /// The prefix of the first issue's id; none where it is not set.
+    pub issue_prefix: Option<String>,
     pub(super) verify: VerifyTable,
     /// Other repositories, from the repository root, by the names that issues
     /// ask for them by.
@@ -223,11 +226,20 @@ impl FileSettings {
             resources: toml.limits,
             network: toml.network,
             signing: toml.signing,
+            issue_prefix: issue_prefix(toml.issues, &places)?,
             verify: VerifyTable::of(toml.verify, &places)?,
             worlds: worlds_of(toml.worlds, &places)?,
             batch: toml.batch,
             places,
         })
+    }
+}
+
+fn issue_prefix(keys: IssuesKeys, places: &Places) -> Result<Option<String>, ConfigError> {
+    let fault = keys.prefix.as_deref().and_then(prefix_fault);
+    match fault {
+        Some(fault) => Err(wrong(places, "issues.prefix", format!("`prefix`: {fault}"))),
+        None => Ok(keys.prefix),
     }
 }
 

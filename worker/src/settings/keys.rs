@@ -140,6 +140,7 @@ tables! {
     notify: NotifyKeys,
     governance: GovernanceKeys,
     prompt: PromptKeys,
+    issues: IssuesKeys,
 }
 
 /// The names of `[worlds]` are the user's; this is one of them.
@@ -521,6 +522,15 @@ keys! {
         package: String = [r#""policies/governance/package.json""#];
         package_ref: String = [r#""governance@1.2.0""#];
         expected_digest: String = [r#""sha256:0000000000000000000000000000000000000000000000000000000000000000""#];
+    }
+}
+
+keys! {
+    /// The `[issues]` table.
+    IssuesKeys {
+        /// The prefix of the ids of new issues while the issue store has none: `<prefix>-1`.
+        /// Later ones take the prefix that most ids have. Default: bd.
+        prefix: String = [r#""gl""#];
     }
 }
 

@@ -17,6 +17,7 @@ use premath_evidence::{AGENT_NORMALIZER, Agent};
 use premath_kernel::authority::instruction::{
     INSTRUCTION_POLICY_FILE, InstructionPolicy, update_command,
 };
+use premath_kernel::issue::prefix::{prefix_fault, prefix_of};
 use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
 use premath_memory::instruction::ActivePolicy;
 use premath_memory::roots::{MemoryRoots, exclude_from_status, has_commit, main_worktree};
@@ -43,6 +44,9 @@ const NO_AGENT: &str = "#use = \"codex\"";
 /// What is in the configuration's place of the verify command.
 const NO_VERIFY: &str = "#verify_cmd = 'cargo test --quiet'";
 
+/// What is in the configuration's place of the prefix of ids.
+const NO_PREFIX: &str = "#prefix = \"gl\"";
+
 /// What is in the configuration's place of the number of lanes.
 const LANES: &str = "count = 2";
 
@@ -64,6 +68,13 @@ pub(crate) struct InitArgs {
     /// Set the number of lanes [default: 2]
     #[arg(long, value_name = "N", value_parser = questions::lanes)]
     lanes: Option<u16>,
+    /// Set the prefix of issue ids [default: from the name of the repository's folder]
+    #[arg(long, value_name = "PREFIX", value_parser = prefix)]
+    id_prefix: Option<String>,
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    prefix_fault(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
 /// What was done, by name below the root.
@@ -110,6 +121,7 @@ impl InitArgs {
                 agent: self.agent,
                 verify: self.verify,
                 lanes: self.lanes,
+                id_prefix: self.id_prefix,
             };
             let choice = match is_asked(root, json) {
                 true => asked(root, given)?,
@@ -336,6 +348,10 @@ fn write_config(
     if let Some(lanes) = choice.lanes {
         config = config.replace(LANES, &format!("count = {lanes}"));
     }
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    if let Some(prefix) = choice.id_prefix.clone().or_else(|| prefix_of(&name)) {
+        config = config.replace(NO_PREFIX, &format!("prefix = \"{prefix}\""));
+    }
     write_new(root, CONFIG_NAME, &config, report)
 }
 
@@ -445,7 +461,7 @@ fn add_tasks(root: &Path, report: &mut Report) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONFIG, FIRST_INSTRUCTION, LANES, NO_AGENT, NO_VERIFY};
+    use super::{CONFIG, FIRST_INSTRUCTION, LANES, NO_AGENT, NO_PREFIX, NO_VERIFY};
 
     #[test]
     fn the_template_sets_the_instruction_and_nothing_else() {
@@ -462,5 +478,6 @@ mod tests {
         assert_eq!(CONFIG.matches(NO_AGENT).count(), 1);
         assert_eq!(CONFIG.matches(NO_VERIFY).count(), 1);
         assert_eq!(CONFIG.matches(LANES).count(), 1);
+        assert_eq!(CONFIG.matches(NO_PREFIX).count(), 1);
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Choice {
     pub(super) agent: Option<Agent>,
     pub(super) verify: Option<String>,
     pub(super) lanes: Option<u16>,
+    /// The prefix of ids; it is not asked for.
+    pub(super) id_prefix: Option<String>,
 }
 
 /// What is proposed.
@@ -122,6 +124,7 @@ mod tests {
             agent,
             verify: Some(verify.to_owned()),
             lanes: Some(lanes),
+            id_prefix: None,
         }
     }
 

@@ -218,3 +218,33 @@ fn every_field_is_set_and_cleared() {
     );
     assert!(!text(&scratch).lines().last().unwrap().contains("metadata"));
 }
+
+#[test]
+fn the_first_id_has_the_prefix_of_the_repository() {
+    for (folder, flags, first) in [
+        ("My_Parser.rs", &[][..], "my-parser-rs-1"),
+        ("2048", &[], "bd-1"),
+        ("parser", &["--id-prefix", "gl"], "gl-1"),
+    ] {
+        let scratch = Scratch::with("");
+        let root = scratch.folder.join(folder);
+        fs::create_dir(&root).unwrap();
+        git2::Repository::init(&root).unwrap();
+        let within = |args: &[&str]| {
+            let mut command = scratch.command(args);
+            command.env_remove("PREMATH_ISSUES_PATH").current_dir(&root);
+            Answer::of(command.output().unwrap())
+        };
+        let made = within(&[&["init"], flags].concat());
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let added = within(&["issue", "add", "One", "--json"]).json();
+        assert_eq!(added["issue"]["id"], first, "{added}");
+        let refused = within(&["init", "--id-prefix", "No Prefix"]);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        // What is there decides afterwards.
+        within(&["issue", "add", "Two", "--id", "x-7"]);
+        within(&["issue", "add", "Three", "--id", "x-8"]);
+        let added = within(&["issue", "add", "Four", "--json"]).json();
+        assert_eq!(added["issue"]["id"], "x-9", "{added}");
+    }
+}

@@ -10,6 +10,7 @@ pub mod lease;
 pub mod natural;
 pub mod outbox;
 pub mod own_check;
+pub mod prefix;
 mod row;
 pub mod word;
 

@@ -48,6 +48,7 @@ use premath_kernel::authority::{
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::{Diagnosis, Scope};
 use premath_kernel::issue::lease::{ClaimRequest, LeaseKey, LeaseRefusal, Term};
+use premath_kernel::issue::prefix::PREFIX_DEFAULT;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::trajectory::BlockedBy;
 use premath_kernel::turn::{Block, Close, Discover, GatedChange, MutationReady};
@@ -65,6 +66,8 @@ pub struct OpenOptions {
     pub lock_wait: Duration,
     /// Use it on a network filesystem too.
     pub insist_on_network_filesystem: bool,
+    /// The prefix of new ids where the file has no id with a number.
+    pub id_prefix: String,
 }
 
 impl Default for OpenOptions {
@@ -73,6 +76,7 @@ impl Default for OpenOptions {
             create: false,
             lock_wait: LOCK_WAIT,
             insist_on_network_filesystem: false,
+            id_prefix: PREFIX_DEFAULT.to_owned(),
         }
     }
 }
@@ -119,7 +123,7 @@ impl IssueMemory {
         let memory = Self {
             lock: LockFile::beside(&path),
             lock_wait: options.lock_wait,
-            state: Mutex::new(State::new(Journal::new(&path))),
+            state: Mutex::new(State::new(Journal::new(&path), &options.id_prefix)),
             queue: Queue::default(),
             path,
         };

@@ -202,8 +202,8 @@ fn row_of(new: &NewIssue, id: &str, now: &str) -> Map<String, Value> {
 }
 
 /// The ids that are free: `<prefix>-<n>`, of the prefix that most ids have, the
-/// first by name among equals, and the numbers after the highest; `bd` in an
-/// empty memory.
+/// first by name among equals, and the numbers after the highest. In an empty
+/// memory it is the prefix that the memory was opened with.
 pub(super) struct FreeIds {
     prefix: String,
     highest: u64,
@@ -224,8 +224,8 @@ impl FreeIds {
         let best = prefixes
             .iter()
             .max_by(|a, b| a.1.0.cmp(&b.1.0).then_with(|| b.0.cmp(a.0)));
-        let (prefix, highest) =
-            best.map_or(("bd", 0), |(prefix, (_, highest))| (*prefix, *highest));
+        let first = (state.id_prefix(), 0);
+        let (prefix, highest) = best.map_or(first, |(prefix, (_, highest))| (*prefix, *highest));
         Self {
             prefix: prefix.to_owned(),
             highest,

@@ -28,6 +28,7 @@ const REBUILD_ABOVE: usize = 64;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) journal: Journal,
+    id_prefix: String,
     rows: Rows,
     graph: IssueGraph,
     leases: Leases,
@@ -40,8 +41,9 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(journal: Journal) -> Self {
+    pub(super) fn new(journal: Journal, id_prefix: &str) -> Self {
         Self {
+            id_prefix: id_prefix.to_owned(),
             seal: Seal::beside(journal.path()),
             journal,
             rows: Rows::new(),
@@ -51,6 +53,11 @@ impl State {
             live: 0,
             diagnosis: None,
         }
+    }
+
+    /// Returns the prefix of new ids where no row has one.
+    pub(super) fn id_prefix(&self) -> &str {
+        &self.id_prefix
     }
 
     /// Reads what is new in the file.
@@ -64,6 +71,7 @@ impl State {
             live,
             diagnosis,
             seal: _,
+            id_prefix: _,
         } = self;
         let path = journal.path().to_path_buf();
         let mut anew = false;
