@@ -4,6 +4,7 @@ mod announcement;
 mod bound;
 mod control;
 mod end;
+mod manager;
 mod say;
 mod spare;
 mod window;
@@ -24,6 +25,7 @@ use harness_worker::lane::BootError;
 use harness_worker::lane::LanePlan;
 use harness_worker::settings::Settings;
 use harness_worker::step::{StepEnding, StepReport};
+use manager::Manager;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
@@ -198,6 +200,7 @@ pub fn run(
         texts: Texts::default(),
         window: Window::of(plan.window),
         idle_said: false,
+        manager: Manager::find(),
     };
     let _watch = match plan.allowance.until {
         Until::Forever => shell.watch_store(),
@@ -205,6 +208,7 @@ pub fn run(
     };
     shell.open_control();
     shell.begin();
+    shell.manager.ready();
     batch.warmth.expect(plan.worktrees.len());
     for worktree in plan.worktrees {
         shell.start_lane(worktree)?;
@@ -264,6 +268,7 @@ struct Shell<'a> {
     window: Window,
     /// Whether it was reported that the batch waits for issues.
     idle_said: bool,
+    manager: Manager,
 }
 
 impl Shell<'_> {
@@ -288,6 +293,7 @@ impl Shell<'_> {
     fn until_done(&mut self, messages: &Receiver<InboxMessage>) {
         let mut finished = false;
         while !finished {
+            self.report_alive();
             if let Some(event) = self.bound_reached().or_else(|| self.window_changed()) {
                 finished |= self.feed(event);
                 continue;
@@ -299,7 +305,9 @@ impl Shell<'_> {
                 continue;
             }
             // The wall clock may jump: look again after a while.
-            let mut wait = LOOK_AGAIN.min(self.until_bound());
+            let mut wait = LOOK_AGAIN
+                .min(self.until_bound())
+                .min(self.manager.patience());
             if let Some(at) = self.wake_at {
                 let until = Duration::try_from(at.duration_since(clock::now().wall));
                 wait = wait.min(until.unwrap_or(Duration::ZERO));
@@ -326,6 +334,14 @@ impl Shell<'_> {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
+    }
+
+    /// Reports to the service manager that this loop runs, and how far the batch is.
+    fn report_alive(&mut self) {
+        if self.batch.interrupt.level() != Level::None {
+            self.manager.stopping();
+        }
+        self.manager.alive(&self.batch);
     }
 
     /// Feeds an event to the core and performs what it says.

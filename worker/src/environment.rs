@@ -3,6 +3,7 @@
 
 use premath_evidence::Agent;
 use premath_kernel::json::canonical;
+use premath_platform::manager;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 
@@ -184,6 +185,7 @@ pub(crate) fn of_command(
             || (is_work && is_of_agent(name));
         !name.starts_with("PREMATH_")
             && !REPOSITORY.contains(&name)
+            && !manager::VARIABLES.contains(&name)
             && !rules.drop.contains(name)
             && (is_known || rules.allow.contains(name))
     };
@@ -291,6 +293,9 @@ mod tests {
             "OPENAI_API_KEY",
             "PREMATH_ISSUE_ID",
             "GIT_DIR",
+            "NOTIFY_SOCKET",
+            "WATCHDOG_USEC",
+            "WATCHDOG_PID",
         ]
         .map(|name| (name.into(), "x".into()));
         of_command(
@@ -392,7 +397,15 @@ mod tests {
     #[test]
     fn settings_add_names_and_take_them_out() {
         let rules = EnvironmentRules {
-            allow: ["TOKEN", "GIT_DIR"].map(String::from).into(),
+            allow: [
+                "TOKEN",
+                "GIT_DIR",
+                "NOTIFY_SOCKET",
+                "WATCHDOG_USEC",
+                "WATCHDOG_PID",
+            ]
+            .map(String::from)
+            .into(),
             drop: ["HOME".to_owned()].into(),
         };
         assert_eq!(

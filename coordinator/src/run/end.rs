@@ -1,10 +1,10 @@
 //! The end of a batch: what is put in order, and its outcome.
 
-use super::{InboxMessage, Shell};
+use super::{InboxMessage, LOOK_AGAIN, Shell};
 use crate::lane::LaneHandle;
 use crate::machine::LaneIndex;
 use crate::report::{self, JudgedTurn, Summary};
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit::{self, LoopEnd};
 use harness_worker::step::StepReport;
@@ -89,13 +89,15 @@ impl Shell<'_> {
             lanes.iter_mut().for_each(LaneHandle::join);
             let _ = send.send(InboxMessage::Joined);
         });
-        for message in messages {
-            match message {
-                InboxMessage::Control(message) => drop(self.control_message(message)),
-                InboxMessage::Joined => break,
-                _ => {}
+        loop {
+            self.report_alive();
+            match messages.recv_timeout(self.manager.patience().min(LOOK_AGAIN)) {
+                Ok(InboxMessage::Control(message)) => drop(self.control_message(message)),
+                Ok(InboxMessage::Joined) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             }
         }
+        self.manager.stopping();
         let _ = joiner.join();
         self.control.server = None;
     }

@@ -27,6 +27,7 @@ use crate::retry::RetryArgs;
 use crate::review::ReviewArgs;
 use crate::sandbox::SandboxArgs;
 use crate::schema::SchemaArgs;
+use crate::service::ServiceArgs;
 use crate::session::SessionArgs;
 use crate::status::StatusArgs;
 use crate::trajectory::TrajectoryArgs;
@@ -154,6 +155,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Run the conformance vectors of the gate
     Conformance(ConformanceArgs),
+    /// Run batches as a service of systemd: write, delete or show its units
+    Service(ServiceArgs),
     /// Print the completions of a program for a shell
     Completions(CompletionsArgs),
     /// Print a man page, or write all of them to a folder
@@ -202,6 +205,7 @@ impl Command {
             Self::Classes(args) => args.run(),
             Self::Schema(args) => args.run(),
             Self::Conformance(args) => args.run(),
+            Self::Service(args) => args.run(),
             Self::Completions(args) => args.run(),
             Self::Man(args) => args.run(),
         }

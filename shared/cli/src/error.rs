@@ -60,6 +60,21 @@ pub(crate) enum CliError {
     /// A step's command tried to seal a policy.
     #[error("cannot seal a policy inside a step: only an operator may")]
     SealInsideStep,
+    /// A step's command tried to write units.
+    #[error("cannot install a service inside a step: only an operator may")]
+    ServiceInsideStep,
+    /// A unit is not as it was written.
+    #[error("{path} was written or changed by a person")]
+    UnitChanged {
+        /// The unit.
+        path: String,
+    },
+    /// A unit runs batches of another repository.
+    #[error("{path} belongs to another repository")]
+    UnitOfAnother {
+        /// The unit.
+        path: String,
+    },
     /// Governing files are not accepted.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -360,6 +375,9 @@ impl CliError {
             | Self::CleanInsideStep
             | Self::TrustInsideStep
             | Self::SealInsideStep
+            | Self::ServiceInsideStep
+            | Self::UnitChanged { .. }
+            | Self::UnitOfAnother { .. }
             | Self::ControlInsideStep
             | Self::ControlRefused(_)
             | Self::Control(_)
@@ -403,6 +421,9 @@ impl CliError {
             | Self::CleanInsideStep
             | Self::TrustInsideStep
             | Self::SealInsideStep
+            | Self::ServiceInsideStep
+            | Self::UnitChanged { .. }
+            | Self::UnitOfAnother { .. }
             | Self::Trust(_)
             | Self::NoOutbox
             | Self::NoInstruction

@@ -39,6 +39,7 @@ mod retry;
 mod review;
 mod sandbox;
 mod schema;
+mod service;
 mod session;
 mod status;
 mod terminal;

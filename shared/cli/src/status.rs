@@ -14,6 +14,7 @@ use premath_memory::clock;
 use premath_memory::live::{LiveFolder, store_stamp};
 use premath_memory::roots::MemoryRoots;
 use premath_view::figures::Viewer;
+use premath_view::metrics::metrics;
 use premath_view::status::{StatusView, lines};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,9 @@ pub(crate) struct StatusArgs {
     /// Show it again every second until interrupted
     #[arg(long)]
     watch: bool,
+    /// Print the figures as metrics of Prometheus
+    #[arg(long, conflicts_with_all = ["watch", "width"])]
+    metrics: bool,
     /// Use lines of this many columns [default: those of the terminal, or 120]
     #[arg(long, value_name = "COLUMNS")]
     width: Option<u16>,
@@ -80,6 +84,11 @@ impl StatusArgs {
                 zone: local_zone(),
                 width: columns(self.width),
             };
+            if self.metrics {
+                let name = roots.repository.file_name().unwrap_or_default();
+                let text = metrics(&view, &name.to_string_lossy());
+                return Ok(Answer::new(view, text));
+            }
             let text = lines(&view, &viewer).join("\n");
             Ok(Answer::new(view, format!("{text}\n")))
         })

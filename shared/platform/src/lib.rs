@@ -11,6 +11,7 @@
 pub mod file;
 pub mod host;
 pub mod machine;
+pub mod manager;
 pub mod process;
 pub mod program;
 pub mod socket;

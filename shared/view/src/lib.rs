@@ -8,6 +8,8 @@ pub mod columns;
 pub mod diff;
 pub mod figures;
 pub mod log;
+pub mod metrics;
 pub mod plan;
 pub mod report;
+pub mod service;
 pub mod status;

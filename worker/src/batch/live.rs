@@ -45,6 +45,8 @@ struct LiveState {
     document: LiveBatch,
     is_changed: bool,
     is_over: bool,
+    /// The document as it was written last.
+    written: Option<Box<LiveBatch>>,
 }
 
 /// Counts the issues of the store, as often as that is cheap.
@@ -61,6 +63,7 @@ impl Live {
                 document,
                 is_changed: true,
                 is_over: false,
+                written: None,
             }),
             changed: Condvar::new(),
             folder,
@@ -209,6 +212,12 @@ impl Batch {
         if let Err(error) = self.live.folder.write(&document) {
             tracing::debug!(%error, "what the batch does was not published");
         }
+        self.live.state().written = Some(Box::new(document));
+    }
+
+    /// Looks at what was published last; `None` before that.
+    pub fn with_published<T>(&self, look: impl FnOnce(&LiveBatch) -> T) -> Option<T> {
+        self.live.state().written.as_deref().map(look)
     }
 
     /// Counts the issues.

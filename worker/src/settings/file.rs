@@ -24,6 +24,7 @@ use premath_memory::untrusted::{SETTINGS_MAX, read_in_checkout};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -138,6 +139,17 @@ pub struct WorktreesTable {
 }
 
 impl FileSettings {
+    /// Returns the bounds of commands.
+    pub const fn limits(&self) -> &CommandLimits {
+        &self.limits
+    }
+
+    /// Returns how long the end of a batch waits for the last notification.
+    pub fn notify_wait(&self) -> Duration {
+        let notify = self.notify.as_ref();
+        notify.map_or(Duration::ZERO, NotifySettings::longest)
+    }
+
     /// Loads the file that is named, or `harness.toml` of the repository root
     /// where there is one.
     ///

@@ -26,6 +26,11 @@ pub struct NotifySettings {
 }
 
 impl NotifySettings {
+    /// Returns how long one notification takes at most.
+    pub(super) const fn longest(&self) -> Duration {
+        self.timeout
+    }
+
     /// Takes the keys of the file; `None` where no command is set.
     ///
     /// # Errors

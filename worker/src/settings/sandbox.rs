@@ -101,7 +101,7 @@ pub fn image_cache() -> Option<PathBuf> {
 }
 
 /// Returns the folders of PATH whose programs may run unconfined.
-pub(crate) fn trusted_path(repository: &Path) -> OsString {
+pub fn trusted_path(repository: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
     outside_worktrees(&path, repository)
 }

@@ -5,6 +5,7 @@ use super::message::{Begin, Exit, FrameBuffer, Report, Request, STREAMS, frame};
 use super::orphans::{self, MARKER, MARKER_OF_SUPERVISOR};
 use super::{MODE, job};
 use premath_kernel::failure::FailureClass;
+use premath_platform::manager;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -152,7 +153,11 @@ impl Supervisor {
             reason = "the supervisor itself; everything else is started by it"
         )]
         let start = || {
-            Command::new(program)
+            let mut command = Command::new(program);
+            for name in manager::VARIABLES {
+                command.env_remove(name);
+            }
+            command
                 .arg0("premath-supervisor")
                 .arg(MODE)
                 .env(MARKER, MARKER_OF_SUPERVISOR)

@@ -25,6 +25,7 @@ use crate::policy::{
 use crate::report::{ReportAnswer, ReportsAnswer};
 use crate::retry::DecideAnswer;
 use crate::review::ReviewAnswer;
+use crate::service::ServiceAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
@@ -462,6 +463,11 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "notification",
         "What the command of [notify] gets on its stdin",
         written::<Notification>,
+    ),
+    kind(
+        "answer-service",
+        "premath service install|uninstall|show --json",
+        || answer_alone::<ServiceAnswer>(&["service.install", "service.uninstall", "service.show"]),
     ),
     kind("answer-why", "premath why --json", || {
         answer::<WhyAnswer>(&["why"], "issuesPath")

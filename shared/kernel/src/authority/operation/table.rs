@@ -126,6 +126,9 @@ operations! {
         "op/premath.kpi"             "kpi"             - - reads;
         "op/premath.plan"            "plan"            - - reads;
         "op/premath.status"          "status"          - - reads;
+        "op/premath.service_install"   "service install"   - - writes;
+        "op/premath.service_uninstall" "service uninstall" - - writes;
+        "op/premath.service_show"      "service show"      - - reads;
         "op/premath.why"             "why"             - - reads;
         "op/premath.logs"            "logs"            - - reads;
         "op/premath.diff"            "diff"            - - reads;

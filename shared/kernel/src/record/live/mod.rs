@@ -398,6 +398,10 @@ pub struct LiveTotals {
     pub given_up: u64,
     /// How often attempts closed their issues, by what it took.
     pub closes: CloseCounts,
+    /// Attempts that did not close their issue, by their first failure class; of the
+    /// first 64 classes, and `other`.
+    #[serde(default)]
+    pub failures: BTreeMap<String, u64>,
     /// How often agents were run again in their session.
     pub repair_rounds: u64,
     /// How many calls of agents the turn policy denied, by the rule or the limit.
@@ -416,6 +420,7 @@ impl LiveTotals {
             closed: account.closes().total(),
             given_up,
             closes: account.closes(),
+            failures: account.failures().clone(),
             repair_rounds: account.repair_rounds(),
             denials: denials
                 .map(|(rule, count)| (rule.to_owned(), count))

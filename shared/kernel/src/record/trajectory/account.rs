@@ -89,6 +89,12 @@ impl CloseCounts {
     }
 }
 
+/// How many failure classes are counted apart.
+const CLASSES_MAX: usize = 64;
+
+/// All further ones.
+const OTHER: &str = "other";
+
 /// What a batch used and waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -97,6 +103,8 @@ pub struct Account {
     /// How often agents were run again in their session.
     repair_rounds: u64,
     closes: CloseCounts,
+    /// Attempts that did not close their issue, by their first failure class.
+    failures: BTreeMap<String, u64>,
     /// The issues that an attempt of the batch failed at.
     failed: BTreeSet<IssueId>,
     providers: BTreeMap<String, ProviderAccount>,
@@ -131,6 +139,16 @@ impl Account {
         }
     }
 
+    /// Counts a failure by its first class; those of further classes are one.
+    fn count_failure(&mut self, row: &StepRow) {
+        let class = row.failure_classes.first().filter(|_| !row.succeeded());
+        let Some(class) = class else { return };
+        let is_known = self.failures.contains_key(class) || self.failures.len() < CLASSES_MAX;
+        let class = if is_known { class.as_str() } else { OTHER };
+        let count = self.failures.entry(class.to_owned()).or_default();
+        *count = count.saturating_add(1);
+    }
+
     fn count_close(&mut self, row: &StepRow) {
         let Some(issue) = &row.issue_id else { return };
         let repaired = |agent: &AgentRecord| agent.repair_rounds.is_some_and(|rounds| rounds > 0);
@@ -150,6 +168,7 @@ impl Account {
 
     fn step(&mut self, row: &StepRow) {
         self.count_close(row);
+        self.count_failure(row);
         self.attempts += 1;
         let rounds = row.agent.as_ref().and_then(|agent| agent.repair_rounds);
         self.repair_rounds = self.repair_rounds.saturating_add(rounds.unwrap_or(0));
@@ -213,6 +232,12 @@ impl Account {
     pub fn denied_issues(&self) -> impl Iterator<Item = &IssueId> {
         let denied = self.issues.iter();
         denied.filter_map(|(id, account)| (account.denials > 0).then_some(id))
+    }
+
+    /// Returns how many attempts did not close their issue, by their first failure
+    /// class; `other` are those of classes that are beyond a bound.
+    pub const fn failures(&self) -> &BTreeMap<String, u64> {
+        &self.failures
     }
 
     /// Returns how often attempts closed their issues.
@@ -294,6 +319,15 @@ mod tests {
         let mut cut = step("b", 0, 500, 7, None);
         cut.failure_classes = vec!["step_interrupted".into()];
         account.observe(&cut);
+        let failures: Vec<_> = account.failures().iter().collect();
+        assert_eq!(failures, [(&"step_interrupted".to_owned(), &1)]);
+        for number in 0..100 {
+            let mut failed = step("c", 0, 1, 0, None);
+            failed.failure_classes = vec![format!("class_{number}")];
+            account.observe(&failed);
+        }
+        assert_eq!(account.failures()["other"], 37);
+        assert_eq!(account.failures().len(), CLASSES_MAX + 1);
         let of = |issue: &str| {
             let account = account.of_issue(&issue.into());
             (account.spent.tokens, account.time.as_secs())
