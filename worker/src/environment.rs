@@ -166,6 +166,13 @@ fn merged(
     all.into_iter().collect()
 }
 
+/// Returns whether a variable passes to some command of a step.
+pub(crate) fn passes(name: &str, rules: &EnvironmentRules) -> bool {
+    let inherited = [(OsString::from(name), OsString::new())];
+    let all = of_command(inherited, rules, true, &[]);
+    all.iter().any(|(of, _)| of == name)
+}
+
 /// Makes the whole environment of a command, sorted by name.
 ///
 /// Our own variables come from `own` alone: one that a caller left behind

@@ -14,6 +14,7 @@ pub mod lanes;
 pub mod log;
 pub mod notify;
 pub mod plan;
+mod post;
 mod prompt;
 pub mod proxy;
 pub mod refusal;

@@ -1,5 +1,8 @@
-//! Runs the operator's notification command, one run at a time, beside the batch. A
-//! run that fails or takes too long is reported and delays nothing.
+//! Runs the operator's notification command and posts to the operator's webhook, one
+//! notification at a time, beside the batch. What fails or takes too long is reported
+//! and delays nothing.
+
+mod webhook;
 
 use crate::environment;
 use crate::settings::{NotifySettings, Settings, trusted_path};
@@ -20,6 +23,7 @@ use std::sync::mpsc::{
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
+use webhook::Webhook;
 
 /// How many notifications wait at most; more are dropped.
 const WAITING_MAX: usize = 64;
@@ -78,6 +82,8 @@ impl Notifier {
         let notify = settings.notify.clone()?;
         let (send, notifications) = sync_channel::<Notification>(WAITING_MAX);
         let (failed, failures) = channel();
+        let webhook = notify.webhook.as_ref();
+        let webhook = webhook.map(|webhook| Webhook::of(webhook, &settings.environment));
         let inherited = settings.inherited();
         let streams = &settings.roots.streams;
         let own = [("PATH", trusted_path(&settings.roots.repository))];
@@ -92,8 +98,19 @@ impl Notifier {
         };
         let thread = std::thread::Builder::new().name("notify".to_owned());
         let thread = thread.spawn(move || {
+            let timeout = runner.settings.timeout;
             for notification in notifications {
-                if let Err(why) = runner.notify(&notification) {
+                let sent = webhook.as_ref().map_or(Ok(()), |webhook| match webhook {
+                    Ok(webhook) => webhook
+                        .send(&notification, timeout)
+                        .map_err(|error| error.to_string()),
+                    Err(why) => Err(why.clone()),
+                });
+                let sent = sent.map_err(|why| format!("webhook: {why}"));
+                for why in [sent, runner.notify(&notification)]
+                    .into_iter()
+                    .filter_map(Result::err)
+                {
                     let _ = failed.send(failure(notification.event, &why));
                 }
             }
@@ -147,7 +164,7 @@ impl Notifier {
     pub fn finish(mut self) -> Vec<String> {
         self.send = None;
         let mut failed = self.failures();
-        let until = Instant::now() + self.settings.timeout + GRACE + SLACK;
+        let until = Instant::now() + self.settings.longest() + GRACE + SLACK;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.failures.recv_timeout(left) {
@@ -174,7 +191,10 @@ fn failure(event: NotifyEvent, why: &str) -> String {
 impl Runner {
     /// Runs the command for a notification; the error says why it failed.
     fn notify(&mut self, notification: &Notification) -> Result<(), String> {
-        let exit = self.run(notification).map_err(|error| {
+        let Some(command) = self.settings.command.clone() else {
+            return Ok(());
+        };
+        let exit = self.run(notification, &command).map_err(|error| {
             self.engine = None;
             error.to_string()
         })?;
@@ -199,12 +219,12 @@ impl Runner {
         })
     }
 
-    fn run(&mut self, notification: &Notification) -> Result<Exit, RunError> {
+    fn run(&mut self, notification: &Notification, command: &str) -> Result<Exit, RunError> {
         let files = (
             artifact::open_stream(&self.streams[0])?,
             artifact::open_stream(&self.streams[1])?,
         );
-        let spec = self.spec(notification);
+        let spec = self.spec(notification, command);
         let engine = match self.engine.take() {
             Some(engine) => engine,
             None => self.start()?,
@@ -223,9 +243,8 @@ impl Runner {
         Ok((runtime, Supervisor::start(&self.program, no_lock.into())?))
     }
 
-    fn spec(&self, notification: &Notification) -> CommandSpec {
+    fn spec(&self, notification: &Notification, command: &str) -> CommandSpec {
         let mut spec = CommandSpec::new("/bin/sh");
-        let command = self.settings.command.as_str();
         spec.args = ["-c", FED, command].map(OsString::from).to_vec();
         spec.cwd.clone_from(&self.repository);
         spec.env.clone_from(&self.environment);

@@ -3,6 +3,9 @@
 use premath_tests::{PATIENCE, Run, Scratch, issue, until};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
 
 /// Keeps what it gets: the document of stdin, then the text, a line each.
 const KEEPS: &str =
@@ -159,4 +162,119 @@ fn a_command_that_fails_or_takes_too_long_is_reported_and_changes_nothing() {
         assert_eq!(scratch.issue("a")["status"], "closed");
         scratch.no_process_left();
     }
+}
+
+/// A request as a receiver sees it: its head, in lower case, and its body.
+type Posted = (String, String);
+
+/// Listens on loopback, and answers each request with the next status, the last one
+/// again and again.
+fn receiver(statuses: &'static [&'static str]) -> (String, Receiver<Posted>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let (send, posted) = channel();
+    std::thread::spawn(move || {
+        let mut statuses = statuses.iter();
+        let mut status = "200 OK";
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut head, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                if stream.read_line(&mut line).unwrap() == 0 || line == "\r\n" {
+                    break;
+                }
+                let line = line.to_lowercase();
+                if let Some(value) = line.strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                head.push_str(&line);
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            status = statuses.next().copied().unwrap_or(status);
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nLocation: /other\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+            let _ = send.send((head, String::from_utf8(body).unwrap()));
+        }
+    });
+    (url, posted)
+}
+
+fn header<'a>(posted: &'a Posted, name: &str) -> Option<&'a str> {
+    let mut lines = posted.0.lines();
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+/// Signs by another implementation than ours.
+fn signed(body: &str, secret: &str) -> Option<String> {
+    let script = "import hashlib, hmac, sys
+print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), hashlib.sha256).hexdigest())";
+    let python = premath_tests::command(std::path::Path::new("python3"))
+        .args(["-c", script, secret, body])
+        .output();
+    let output = python.ok().filter(|output| output.status.success())?;
+    let hex = String::from_utf8(output.stdout).unwrap();
+    Some(format!("sha256={}", hex.trim()))
+}
+
+#[test]
+fn a_webhook_gets_the_document_of_the_command_and_its_signature() {
+    let (url, posted) = receiver(&["503 Busy", "200 OK"]);
+    let settings = format!(
+        "{}webhook = \"{url}\"\nwebhook_secret_env = \"E2E_SECRET\"\nevents = [\"done\"]\n",
+        keeping("")
+    );
+    let scratch = notified(&["a"], &settings);
+    let work = "env > \"$HOME/environment\"";
+    let batch = scratch.batch(work, "true").env("E2E_SECRET", "k\u{e9}y");
+    batch.end().exits(0);
+    let (first, second) = (posted.recv().unwrap(), posted.recv().unwrap());
+    assert_eq!(first, second, "another try is the same");
+    assert!(posted.try_recv().is_err());
+    assert!(second.0.starts_with("post /hook http/1.1"), "{}", second.0);
+    let document: Value = serde_json::from_str(&second.1).unwrap();
+    assert_eq!([document], documents(&scratch)[..]);
+    assert_eq!(header(&second, "x-premath-event"), Some("done"));
+    assert_eq!(header(&second, "content-type"), Some("application/json"));
+    match signed(&second.1, "k\u{e9}y") {
+        Some(expected) => {
+            assert_eq!(
+                header(&second, "x-premath-signature-256"),
+                Some(expected.as_str())
+            );
+        }
+        None => premath_tests::skipped("the signature of a webhook", "python3 is not installed"),
+    }
+    let environment = fs::read_to_string(scratch.home().join("environment")).unwrap();
+    assert!(!environment.contains("E2E_SECRET"), "{environment}");
+}
+
+#[test]
+fn a_webhook_that_refuses_or_has_no_secret_is_reported_and_delays_nothing() {
+    let (url, posted) = receiver(&["302 Found"]);
+    let scratch = notified(&["a"], &format!("[notify]\nwebhook = \"{url}\"\n"));
+    let ended = scratch.batch("true", "false").end().exits(1);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(
+        said.contains("webhook: the receiver answered 302"),
+        "{said}"
+    );
+    let heads: Vec<Posted> = posted.try_iter().collect();
+    // Neither a redirect nor a refusal is followed by another request.
+    assert_eq!(heads.len(), 2, "{heads:?}");
+    assert!(
+        heads
+            .iter()
+            .all(|posted| header(posted, "x-premath-signature-256").is_none())
+    );
+    let (url, posted) = receiver(&["200 OK"]);
+    let unset = format!("[notify]\nwebhook = \"{url}\"\nwebhook_secret_env = \"E2E_SECRET\"\n");
+    let scratch = notified(&["a"], &unset);
+    let ended = scratch.batch("true", "true").end().exits(0);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(said.contains("webhook: E2E_SECRET is not set"), "{said}");
+    assert!(posted.try_recv().is_err(), "nothing is sent unsigned");
 }

@@ -211,25 +211,29 @@ impl FileSettings {
         for (class, BackoffValue(wait)) in waits {
             backoff.set(class, wait);
         }
+        let limits = limits_of(&toml.supervision, &toml.coordinator);
+        let bounds = BoundsTable::of(&toml, &places);
+        let environment = EnvironmentRules {
+            allow: toml
+                .env
+                .allow
+                .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
+            drop: toml
+                .env
+                .drop
+                .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
+        };
+        let notify = NotifySettings::of(toml.notify, &environment, &places)?;
         Ok(Self {
-            limits: limits_of(&toml.supervision, &toml.coordinator),
-            bounds: BoundsTable::of(&toml, &places),
+            limits,
+            bounds,
             agent: AgentTable::of(toml.agent, commands),
             coordinator: CoordinatorTable::of(toml.coordinator),
             backoff,
             jitter_percent: (toml.backoff.jitter_percent).and_then(|p| u32::try_from(p.0).ok()),
-            environment: EnvironmentRules {
-                allow: toml
-                    .env
-                    .allow
-                    .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
-                drop: toml
-                    .env
-                    .drop
-                    .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
-            },
+            environment,
             prompt_template: toml.prompt.template,
-            notify: NotifySettings::of(toml.notify, &places)?,
+            notify,
             landing: landing::checked(toml.landing, &places)?,
             worktrees: WorktreesTable::of(toml.worktrees),
             protect: protect_of(&toml.protect, &places)?,

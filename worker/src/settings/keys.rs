@@ -506,9 +506,15 @@ keys! {
         /// root. $PREMATH_NOTIFY_TEXT has a line for a person, $PREMATH_NOTIFY_KIND the event,
         /// and stdin a JSON document. A run that fails is reported and delays nothing.
         command: String = [r#"'mail -s "$PREMATH_NOTIFY_TEXT" me@example.org'"#];
+        /// A URL that the same document is posted to: https, or http on this machine.
+        webhook: String = [r#""https://example.org/premath""#];
+        /// The environment variable of the coordinator that holds the secret by which the
+        /// webhook is signed: header X-Premath-Signature-256, HMAC-SHA256 over the body.
+        /// Without it nothing is sent. It never passes to a command.
+        webhook_secret_env: String = [r#""PREMATH_WEBHOOK_SECRET""#];
         /// The events: done, blocked, budget, parked, red_baseline, failed_check. Default: all.
         events: Words = [r#"["done", "blocked"]"#];
-        /// How long the command may run, at most 60s.
+        /// How long the command may run, and the webhook may take, at most 60s.
         timeout: Period = [r#""10s""#];
     }
 }

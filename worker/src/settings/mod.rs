@@ -43,7 +43,7 @@ pub(crate) use gate::{GateFlags, GateSettings};
 pub use governance::GovernanceError;
 pub use instruction::InstructionError;
 pub use network::Network;
-pub use notify::NotifySettings;
+pub use notify::{NotifySettings, WebhookSettings};
 pub use protect::Protect;
 pub use resolve::SET_ASIDE_AFTER;
 pub use resources::Resources;

@@ -1,8 +1,10 @@
-//! `[notify]`: the operator's command for notifications.
+//! `[notify]`: the operator's command and webhook for notifications.
 
 use super::file::{ConfigError, wrong};
 use super::keys::NotifyKeys;
 use super::program::Places;
+use crate::environment::{EnvironmentRules, passes};
+use crate::post::PostUrl;
 use premath_kernel::record::notification::NotifyEvent;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,25 +20,43 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotifySettings {
     /// The command, as a shell reads it.
-    pub command: String,
-    /// The events that it is run for.
+    pub command: Option<String>,
+    /// The webhook.
+    pub webhook: Option<WebhookSettings>,
+    /// The events that are notified.
     pub events: BTreeSet<NotifyEvent>,
-    /// How long it may run.
+    /// How long each of the two may take.
     pub timeout: Duration,
+}
+
+/// Where notifications are posted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebhookSettings {
+    /// The address.
+    pub(crate) url: PostUrl,
+    /// The variable that holds the secret of the signature.
+    pub(crate) secret_env: Option<String>,
 }
 
 impl NotifySettings {
     /// Returns how long one notification takes at most.
-    pub(super) const fn longest(&self) -> Duration {
-        self.timeout
+    pub(crate) const fn longest(&self) -> Duration {
+        let ways = self.command.is_some() as u32 + self.webhook.is_some() as u32;
+        self.timeout.saturating_mul(ways)
     }
 
-    /// Takes the keys of the file; `None` where no command is set.
+    /// Takes the keys of the file; `None` where neither command nor webhook is set.
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Line`] for an unknown event or too long a time.
-    pub(super) fn of(keys: NotifyKeys, places: &Places) -> Result<Option<Self>, ConfigError> {
+    /// [`ConfigError::Line`] for an unknown event, too long a time, a wrong URL or
+    /// the name of a variable that commands get.
+    pub(super) fn of(
+        keys: NotifyKeys,
+        environment: &EnvironmentRules,
+        places: &Places,
+    ) -> Result<Option<Self>, ConfigError> {
+        let webhook = WebhookSettings::of(&keys, environment, places)?;
         let events = match keys.events {
             None => NotifyEvent::ALL.into_iter().collect(),
             Some(words) => {
@@ -52,10 +72,46 @@ impl NotifySettings {
             return Err(wrong(places, "notify.timeout", detail));
         }
         let command = keys.command.filter(|command| !command.trim().is_empty());
-        Ok(command.map(|command| Self {
+        let is_any = command.is_some() || webhook.is_some();
+        Ok(is_any.then_some(Self {
             command,
+            webhook,
             events,
             timeout,
+        }))
+    }
+}
+
+impl WebhookSettings {
+    fn of(
+        keys: &NotifyKeys,
+        environment: &EnvironmentRules,
+        places: &Places,
+    ) -> Result<Option<Self>, ConfigError> {
+        let secret_env = keys.webhook_secret_env.as_deref().map(str::trim);
+        if let Some(name) = secret_env {
+            let key = "notify.webhook_secret_env";
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || !name.chars().all(is_name) {
+                let detail = "`webhook_secret_env`: expected the name of a variable";
+                return Err(wrong(places, key, detail.to_owned()));
+            }
+            if passes(name, environment) {
+                let detail = format!(
+                    "`webhook_secret_env`: {name} passes to the commands of steps, which could \
+                     sign with it"
+                );
+                return Err(wrong(places, key, detail));
+            }
+        }
+        let Some(url) = keys.webhook.as_deref().filter(|url| !url.trim().is_empty()) else {
+            return Ok(None);
+        };
+        let url = PostUrl::parse(url)
+            .map_err(|error| wrong(places, "notify.webhook", format!("`webhook`: {error}")))?;
+        Ok(Some(Self {
+            url,
+            secret_env: secret_env.map(str::to_owned),
         }))
     }
 }
@@ -70,6 +126,44 @@ mod tests {
         let file = FileSettings::parse(&format!("[notify]\n{text}"), Path::new("h.toml"));
         let file = file.map_err(|error| error.to_string())?;
         Ok(file.notify)
+    }
+
+    #[test]
+    fn a_webhook_has_a_safe_address_and_a_secret_that_no_command_gets() {
+        let url = "webhook = \"https://example.org/x\"\n";
+        let alone = read(url).unwrap().unwrap();
+        assert_eq!((alone.command.as_deref(), alone.longest()), (None, TIMEOUT));
+        let signed = format!("{url}webhook_secret_env = \"PREMATH_WEBHOOK_SECRET\"\n");
+        let both = read(&format!("{signed}command = 'true'\n"))
+            .unwrap()
+            .unwrap();
+        assert_eq!(both.longest(), 2 * TIMEOUT);
+        let webhook = both.webhook.unwrap();
+        assert_eq!(
+            webhook.secret_env.as_deref(),
+            Some("PREMATH_WEBHOOK_SECRET")
+        );
+        for (text, expected) in [
+            (
+                "webhook = \"http://example.org\"\n".to_owned(),
+                "h.toml:2: `webhook`: http is",
+            ),
+            (
+                format!("{url}webhook_secret_env = \"OPENAI_API_KEY\"\n"),
+                "h.toml:3: `webhook_secret_env`: OPENAI_API_KEY passes",
+            ),
+            (
+                format!("{url}webhook_secret_env = \"HOOK\"\n[env]\nallow = [\"HOOK\"]\n"),
+                "h.toml:3: `webhook_secret_env`: HOOK passes",
+            ),
+            (
+                format!("{url}webhook_secret_env = \"s3cr3t!\"\n"),
+                "h.toml:3: `webhook_secret_env`: expected the name",
+            ),
+        ] {
+            let error = read(&text).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 
     #[test]

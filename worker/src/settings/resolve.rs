@@ -46,7 +46,11 @@ impl Settings {
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
         let own = setup.iter().map(|setup| setup.command.as_str());
         let own = hooks.commands().chain(own).chain(landing.check.as_deref());
-        let own = own.chain(file.notify.iter().map(|notify| notify.command.as_str()));
+        let own = own.chain(
+            file.notify
+                .iter()
+                .filter_map(|notify| notify.command.as_deref()),
+        );
         let commands = own.chain(work.all().map(|work| work.command.as_str()));
         Ok(Self {
             session_path: flags.session_path.clone(),

@@ -461,7 +461,7 @@ pub(super) const KINDS: &[SchemaKind] = &[
     ),
     kind(
         "notification",
-        "What the command of [notify] gets on its stdin",
+        "What the command of [notify] gets on its stdin, and its webhook as its body",
         written::<Notification>,
     ),
     kind(

@@ -1,4 +1,4 @@
-//! The document that a notification command gets.
+//! The document that a notification command, or a webhook, gets.
 
 use super::live::short;
 use crate::json::id::{BatchId, IssueId};

@@ -3,10 +3,10 @@ use super::*;
 fn terms(schedule: ServiceSchedule) -> ServiceTerms {
     ServiceTerms {
         name: unit_name("parser"),
-        repository: "/home/ana/src/parser".into(),
-        program: "/home/ana/.cargo/bin/harness-coordinator".into(),
+        repository: "/srv/ana/src/parser".into(),
+        program: "/srv/ana/.cargo/bin/harness-coordinator".into(),
         flags: Vec::new(),
-        path: "/home/ana/.cargo/bin:/usr/bin:/bin".into(),
+        path: "/srv/ana/.cargo/bin:/usr/bin:/bin".into(),
         schedule,
         drain: DrainTime {
             drain_grace: Duration::from_secs(600),
@@ -54,14 +54,14 @@ fn a_service_that_stays_begins_with_the_session_and_needs_no_timer() {
 #[test]
 fn what_systemd_would_read_in_another_way_is_escaped() {
     let mut terms = terms(ServiceSchedule::ByHand);
-    terms.repository = r"/home/a b/50%h\x".into();
+    terms.repository = r"/srv/a b/50%h\x".into();
     terms.program = "/opt/$HOME/a b/harness-coordinator".into();
     terms.path = r"/a b:/c%d:/e\f".into();
     terms.flags = vec!["--work-cmd".into(), "echo \"$X\" %i\n; 'y'\u{7}".into()];
     let unit = &terms.units().unwrap()[0];
     assert_eq!(
         line_of(unit, "WorkingDirectory"),
-        r"WorkingDirectory=/home/a b/50%%h\x"
+        r"WorkingDirectory=/srv/a b/50%%h\x"
     );
     assert_eq!(
         line_of(unit, "Environment"),
