@@ -1,7 +1,7 @@
 //! The prefix of the ids that new issues get.
 
 /// The longest prefix, in bytes.
-pub const PREFIX_MAX: usize = 24;
+const PREFIX_MAX: usize = 24;
 
 /// The prefix where no other is known.
 pub const PREFIX_DEFAULT: &str = "bd";
@@ -26,7 +26,7 @@ pub fn prefix_of(name: &str) -> Option<String> {
     prefix_fault(&prefix).is_none().then_some(prefix)
 }
 
-/// Returns why a text is no prefix.
+/// Returns why a text cannot be a prefix.
 pub fn prefix_fault(prefix: &str) -> Option<String> {
     let is_word = |word: &str| {
         let is_char = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
