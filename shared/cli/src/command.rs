@@ -28,6 +28,7 @@ use crate::review::ReviewArgs;
 use crate::sandbox::SandboxArgs;
 use crate::schema::SchemaArgs;
 use crate::service::ServiceArgs;
+use crate::serve::ServeArgs;
 use crate::session::SessionArgs;
 use crate::status::StatusArgs;
 use crate::trajectory::TrajectoryArgs;
@@ -97,6 +98,8 @@ pub(crate) enum Command {
     Say(SayArgs),
     /// Show the batches that run: lanes, queue, pace, cost
     Status(StatusArgs),
+    /// Show the batch in a browser: a web page on loopback
+    Serve(ServeArgs),
     /// Say why an issue is not worked on, or why it did not close
     Why(WhyArgs),
     /// Print what an attempt of an issue, or a lane, prints
@@ -180,6 +183,7 @@ impl Command {
             Self::Cancel(args) => args.run(),
             Self::Say(args) => args.run(),
             Self::Status(args) => args.run(),
+            Self::Serve(args) => args.run(json),
             Self::Why(args) => args.run(),
             Self::Logs(args) => args.run(),
             Self::Diff(args) => args.run(),

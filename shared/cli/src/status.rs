@@ -10,13 +10,14 @@ use harness_worker::stderr::local_zone;
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
 use premath_kernel::record::live::{LiveBatch, LiveQueue, QueueScope};
-use premath_memory::clock;
+use premath_memory::{IssueMemory, clock};
 use premath_memory::live::{LiveFolder, store_stamp};
 use premath_memory::roots::MemoryRoots;
 use premath_view::figures::Viewer;
 use premath_view::metrics::metrics;
 use premath_view::status::{StatusView, lines};
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -71,16 +72,9 @@ impl StatusArgs {
             Err(error) => return Finished::new("status", Err(error.into())),
         };
         Finished::on("status", "issuesPath", Ok(roots.issues.clone()), |_| {
-            let published = LiveFolder::of(&roots).read()?;
-            let runs = published.iter().any(is_running);
-            let queue = match runs {
-                true => None,
-                false => Some(queue(&roots, published.first())?),
-            };
-            let now = clock::now();
-            let view = StatusView::of(&published, &is_alive, queue, now);
+            let view = current(&roots, || paths::open(&roots.issues, false))?;
             let viewer = Viewer {
-                now: now.wall,
+                now: clock::now().wall,
                 zone: local_zone(),
                 width: columns(self.width),
             };
@@ -93,6 +87,25 @@ impl StatusArgs {
             Ok(Answer::new(view, format!("{text}\n")))
         })
     }
+}
+
+/// Looks at how the batches of a repository are; `open` opens its issue store,
+/// where issues are to be counted.
+///
+/// # Errors
+///
+/// What is published, or the issue store, cannot be read.
+pub(crate) fn current<M: Deref<Target = IssueMemory>>(
+    roots: &MemoryRoots,
+    open: impl FnOnce() -> Result<M, CliError>,
+) -> Result<StatusView, CliError> {
+    let published = LiveFolder::of(roots).read()?;
+    let runs = published.iter().any(is_running);
+    let queue = match runs {
+        true => None,
+        false => Some(queue(roots, published.first(), open)?),
+    };
+    Ok(StatusView::of(&published, &is_alive, queue, clock::now()))
 }
 
 /// Returns whether the process of a batch runs, as far as can be seen.
@@ -108,7 +121,11 @@ pub(crate) fn is_running(live: &LiveBatch) -> bool {
 
 /// Counts the issues of a store that no batch works on: as the last one counted
 /// them, where the file is as it was.
-fn queue(roots: &MemoryRoots, last: Option<&LiveBatch>) -> Result<LiveQueue, CliError> {
+fn queue<M: Deref<Target = IssueMemory>>(
+    roots: &MemoryRoots,
+    last: Option<&LiveBatch>,
+    open: impl FnOnce() -> Result<M, CliError>,
+) -> Result<LiveQueue, CliError> {
     let stamp = store_stamp(&roots.issues);
     if let Some(counted) = last.and_then(|last| last.queue.as_ref())
         && counted.store.is_some()
@@ -119,7 +136,7 @@ fn queue(roots: &MemoryRoots, last: Option<&LiveBatch>) -> Result<LiveQueue, Cli
     if stamp.is_none() {
         return Ok(LiveQueue::default());
     }
-    let memory = paths::open(&roots.issues, false)?;
+    let memory = open()?;
     let (selection, left_out) = (Selection::default(), BTreeSet::new());
     let scope = QueueScope {
         selection: &selection,

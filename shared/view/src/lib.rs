@@ -7,9 +7,11 @@
 pub mod columns;
 pub mod diff;
 pub mod figures;
+mod html;
 pub mod log;
 pub mod metrics;
 pub mod plan;
 pub mod report;
 pub mod service;
 pub mod status;
+pub mod web;

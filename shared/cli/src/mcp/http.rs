@@ -1,18 +1,15 @@
 //! The server over HTTP: on loopback only, with a bearer token.
 
-use super::failed;
 use super::server::Server;
-use super::token::Token;
 use crate::answer::print_diagnostic;
 use crate::error::CliError;
+use crate::http::{Listening, Token, loopback};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::convert::Infallible;
@@ -20,8 +17,6 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
-use tokio::net::TcpListener;
 
 /// The one path that is served.
 const PATH: &str = "/mcp";
@@ -30,8 +25,6 @@ const SESSION_ID: &str = "mcp-session-id";
 /// The most clients that are served at a time; one that is silent for five
 /// minutes is one no more.
 const SESSIONS_MOST: usize = 64;
-/// How long a client may take to send its request.
-const HEADER_WAIT: Duration = Duration::from_secs(10);
 
 type Service = StreamableHttpService<Server, LocalSessionManager>;
 type Body = BoxBody<Bytes, Infallible>;
@@ -48,26 +41,15 @@ impl Endpoint {
     /// [`CliError::Usage`] for an address that others can reach, and where
     /// there is no fit token.
     pub(super) fn new(address: SocketAddr, token_file: Option<&Path>) -> Result<Self, CliError> {
-        if !address.ip().is_loopback() {
-            return Err(CliError::Usage(format!(
-                "--http {address} is reachable from other machines; use a loopback address, for \
-                 example 127.0.0.1:{}",
-                address.port()
-            )));
-        }
+        let address = loopback("--http", address)?;
         let token = Token::read(token_file)?;
         Ok(Self { address, token })
     }
 
     /// Serves until the process is ended.
     pub(super) async fn serve(self, server: Server) -> Result<(), CliError> {
-        let operation = format!("listen on {}", self.address);
-        let listener = match TcpListener::bind(self.address).await {
-            Ok(listener) => listener,
-            Err(error) => return Err(failed(operation)(error)),
-        };
-        let bound = listener.local_addr().map_err(failed(operation))?;
-        print_diagnostic(&format!("listening on http://{bound}{PATH}"));
+        let listening = Listening::at(self.address).await?;
+        print_diagnostic(&format!("listening on http://{}{PATH}", listening.address));
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
             .enforce_origin_validation();
@@ -80,30 +62,11 @@ impl Endpoint {
             },
             token: self.token,
         });
-        loop {
-            let (stream, _) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of descriptors for a moment, or a client that left.
-                    print_diagnostic(&format!("a connection was lost: {error}"));
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            };
+        let answer = service_fn(move |request| {
             let served = Arc::clone(&served);
-            let answer = service_fn(move |request| {
-                let served = Arc::clone(&served);
-                async move { Ok::<_, Infallible>(served.answer(request).await) }
-            });
-            tokio::spawn(async move {
-                // A client that goes in the middle is its own affair.
-                let _ = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEADER_WAIT)
-                    .serve_connection(TokioIo::new(stream), answer)
-                    .await;
-            });
-        }
+            async move { Ok::<_, Infallible>(served.answer(request).await) }
+        });
+        listening.serve(answer).await
     }
 }
 
@@ -177,17 +140,4 @@ fn text_response(status: StatusCode, text: &'static str) -> Response<Body> {
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_that_others_reach_is_refused() {
-        for address in ["0.0.0.0:1", "192.0.2.7:80", "[::]:1", "[2001:db8::1]:1"] {
-            let refused = Endpoint::new(address.parse().unwrap(), None).err().unwrap();
-            assert!(refused.to_string().contains("loopback"), "{refused}");
-        }
-    }
 }

@@ -4,24 +4,23 @@
 //! Every tool is an operation of the one table; what a tool answers is what its
 //! command answers with `--json`. Reads are free. A change rests on an
 //! instruction that claims it, or goes to a step's outbox; an operator override
-//! is not available here. tokio is inside this module and nowhere else in the
-//! command.
+//! is not available here.
 
 mod bound;
 mod context;
 mod http;
 mod server;
-mod token;
 pub(crate) mod tool;
 
 use crate::answer::{Answer, Finished, print_diagnostic};
 use crate::error::CliError;
+use crate::http::with_runtime;
 use crate::paths;
 use crate::policy::Configuration;
 use bound::BoundLease;
 use clap::Args;
 use context::Context;
-use http::Endpoint;
+use self::http::Endpoint;
 use premath_memory::roots::MemoryRoots;
 use server::Server;
 use std::net::SocketAddr;
@@ -84,23 +83,11 @@ impl McpServeArgs {
         };
         print_diagnostic(&context.describe());
         let server = Server::new(Arc::new(context));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(failed("start the server"))?;
-        let served = match endpoint {
-            Some(endpoint) => runtime.block_on(endpoint.serve(server)),
-            None => runtime.block_on(server.serve_stdio()),
-        };
-        // A client that went away is not waited for; what it asked is whole.
-        runtime.shutdown_background();
-        served
+        match endpoint {
+            Some(endpoint) => with_runtime(endpoint.serve(server)),
+            None => with_runtime(server.serve_stdio()),
+        }
     }
-}
-
-fn failed(operation: impl Into<String>) -> impl FnOnce(std::io::Error) -> CliError {
-    let operation = operation.into();
-    move |source| CliError::Serve { operation, source }
 }
 
 /// Returns the envelope that changes rest on: the one given, that of the

@@ -39,11 +39,11 @@ impl Server {
             Ok(running) => running,
             // No client connected.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(super::failed("begin")(io::Error::other(error.to_string()))),
+            Err(error) => return Err(crate::http::failed("begin")(io::Error::other(error.to_string()))),
         };
         match running.waiting().await {
             Ok(_) => Ok(()),
-            Err(error) => Err(super::failed("continue")(io::Error::other(error))),
+            Err(error) => Err(crate::http::failed("continue")(io::Error::other(error))),
         }
     }
 }

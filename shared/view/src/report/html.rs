@@ -4,11 +4,11 @@
 use super::page::{Fact, Failure, Part, Table, parts, title};
 use super::timeline::timeline;
 use super::{NextCommand, Reader, ReportView};
-use premath_kernel::json::plain::plain;
+use crate::html::escaped;
 use std::fmt::Write;
 
 /// The style of the page.
-const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = include_str!("report.css");
 
 /// Returns a report as a page.
 pub fn html(report: &ReportView, reader: &Reader) -> String {
@@ -20,6 +20,13 @@ pub fn html(report: &ReportView, reader: &Reader) -> String {
         'unsafe-inline'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
     );
+    content(report, reader, &mut text);
+    text.push_str("</main>\n</body>\n</html>\n");
+    text
+}
+
+/// Writes the content of the page below its title.
+pub(crate) fn content(report: &ReportView, reader: &Reader, text: &mut String) {
     for part in parts(report, reader) {
         match part {
             Part::Heading(heading) => {
@@ -28,15 +35,13 @@ pub fn html(report: &ReportView, reader: &Reader) -> String {
             Part::Line(line) => {
                 let _ = writeln!(text, "<p>{}</p>", escaped(&line));
             }
-            Part::Facts(facts) => facts_of(&facts, &mut text),
-            Part::Table(table) => table_of(&table, &mut text),
-            Part::Failure(failure) => failure_of(&failure, &mut text),
-            Part::Commands(next) => commands(&next, &mut text),
+            Part::Facts(facts) => facts_of(&facts, text),
+            Part::Table(table) => table_of(&table, text),
+            Part::Failure(failure) => failure_of(&failure, text),
+            Part::Commands(next) => commands(&next, text),
             Part::Timeline => text.push_str(&timeline(report, reader)),
         }
     }
-    text.push_str("</main>\n</body>\n</html>\n");
-    text
 }
 
 fn facts_of(facts: &[Fact], text: &mut String) {
@@ -93,21 +98,4 @@ fn commands(next: &[NextCommand], text: &mut String) {
         );
     }
     text.push_str("</ul>\n");
-}
-
-/// Returns a text that is nothing but text in an element and in an attribute.
-pub(super) fn escaped(text: &str) -> String {
-    let line = plain(text);
-    let mut escaped = String::with_capacity(line.len() + 8);
-    for c in line.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

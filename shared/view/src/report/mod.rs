@@ -8,7 +8,7 @@ mod attempt;
 mod build;
 mod cluster;
 mod history;
-mod html;
+pub(crate) mod html;
 mod log;
 mod markdown;
 mod next;

@@ -1,6 +1,6 @@
 //! What the lanes of a batch did over time, as an SVG in a page.
 
-use super::html::escaped;
+use crate::html::escaped;
 use super::page::at;
 use super::{AttemptOutcome, AttemptView, Reader, ReportView, ReportedBatch, ReportedIssue};
 use crate::figures::brief_ms;

@@ -1,6 +1,6 @@
 //! How the batches of a repository are: the model behind `premath status`.
 
-mod text;
+pub(crate) mod text;
 
 pub use text::lines;
 

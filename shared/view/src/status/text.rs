@@ -3,6 +3,7 @@
 use super::{AttemptView, BatchState, BatchView, LaneView, StatusView};
 use crate::columns::{self, Column, fitted, flowed};
 use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, money, tokens};
+use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::live::{
@@ -67,12 +68,9 @@ fn named(name: &str) -> String {
     format!("{name:10}")
 }
 
-fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+/// Says what a batch does and for how long.
+pub(crate) fn state_text(batch: &BatchView, viewer: &Viewer) -> String {
     let since = viewer.clock(batch.started_at.time());
-    let mut lines = vec![format!(
-        "{}{}, {}",
-        named("batch"),
-        plain(&batch.batch_id),
         match (batch.state, &batch.ended_at) {
             (BatchState::Ended, Some(at)) => format!(
                 "ended {} after {}, exit code {}",
@@ -88,6 +86,14 @@ fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
                 brief_ms(batch.elapsed_ms)
             ),
         }
+}
+
+fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{}{}, {}",
+        named("batch"),
+        plain(&batch.batch_id),
+        state_text(batch, viewer)
     )];
     if let Some(at) = batch.ends_at.as_ref().filter(|_| batch.state.is_running()) {
         lines.push(format!(
@@ -108,6 +114,22 @@ fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
 }
 
 fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
+    let parts = queue_parts(queue, viewer);
+    let mut lines = flowed(&named("issues"), &parts, viewer.width);
+    let blockers: Vec<String> = queue
+        .blockers
+        .iter()
+        .map(|blocker| format!("{} ({})", blocker.issue_id, blocker.holds))
+        .collect();
+    if !blockers.is_empty() {
+        let mark = named("held by");
+        lines.extend(flowed(&mark, &blockers, viewer.width));
+    }
+    lines
+}
+
+/// Says how many issues there are of each kind that there is.
+pub(crate) fn queue_parts(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
     let next = queue.next_retry_at.as_ref();
     let next = next.map_or(String::new(), |at| {
         format!(", next {}", viewer.when(at.time()))
@@ -145,28 +167,22 @@ fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
         (1, format!("{} in all", queue.total)),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(_, text)| text).collect();
-    let mut lines = flowed(&named("issues"), &parts, viewer.width);
-    let blockers: Vec<String> = queue
-        .blockers
-        .iter()
-        .map(|blocker| format!("{} ({})", blocker.issue_id, blocker.holds))
-        .collect();
-    if !blockers.is_empty() {
-        let mark = named("held by");
-        lines.extend(flowed(&mark, &blockers, viewer.width));
-    }
-    lines
+    parts.map(|(_, text)| text).collect()
 }
 
 fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+    flowed(&named("pace"), &pace_parts(batch, viewer), viewer.width)
+}
+
+/// Says how fast a batch is, and when it will be done.
+pub(crate) fn pace_parts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let estimate = &batch.estimate;
     let rate = match estimate.closed_per_hour {
         Some(rate) => format!("{rate:.1} closed an hour"),
         None => format!("closed an hour {UNKNOWN}"),
     };
     if !batch.state.is_running() {
-        return vec![format!("{}{rate}", named("pace"))];
+        return vec![rate];
     }
     let left = match estimate.remaining {
         Some(left) => format!("{left} issue(s) left"),
@@ -176,10 +192,15 @@ fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
         Some(at) => format!("done about {}", viewer.when(at.time())),
         None => format!("end {UNKNOWN}"),
     };
-    flowed(&named("pace"), &[rate, left, done], viewer.width)
+    vec![rate, left, done]
 }
 
 fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+    flowed(&named("attempts"), &attempt_parts(batch), viewer.width)
+}
+
+/// Says how the attempts of a batch ended.
+pub(crate) fn attempt_parts(batch: &BatchView) -> Vec<String> {
     let (totals, closes) = (&batch.totals, batch.totals.closes);
     let counts = [
         (1, format!("{} ended", totals.attempts)),
@@ -213,10 +234,15 @@ fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
         true => "0 calls denied".to_owned(),
         false => format!("{denied} call(s) denied ({})", rules.join(", ")),
     });
-    flowed(&named("attempts"), &parts, viewer.width)
+    parts
 }
 
 fn cost(batch: &BatchView) -> String {
+    format!("{}{}", named("cost"), cost_parts(batch).join(", "))
+}
+
+/// Says what a batch cost, in money and in tokens.
+pub(crate) fn cost_parts(batch: &BatchView) -> [String; 2] {
     let of = |used: Option<String>, bound: Option<String>, unit: &str| match (used, bound) {
         (Some(used), Some(bound)) => format!("{used} of {bound} {unit}"),
         (Some(used), None) => format!("{used} {unit}"),
@@ -230,17 +256,25 @@ fn cost(batch: &BatchView) -> String {
         "USD",
     );
     let count = of(used.tokens.map(tokens), budget.tokens.map(tokens), "tokens");
-    format!("{}{cost}, {count}", named("cost"))
+    [cost, count]
 }
 
 fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+    let texts = pause_texts(batch, viewer).into_iter();
+    texts
+        .map(|text| format!("{}{text}", named("PAUSED")))
+        .collect()
+}
+
+/// Says why lanes wait, a line each.
+pub(crate) fn pause_texts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let until = |until: &Option<Stamp>| match until {
         Some(at) => format!("until {}", viewer.when(at.time())),
         None => format!("until {UNKNOWN}"),
     };
     let pauses = batch.pauses.iter().map(|pause| {
         let (name, until) = (plain(&pause.name), until(&pause.until));
-        let text = match pause.kind {
+        match pause.kind {
             PauseKind::Provider => format!("provider {name} is parked {until}"),
             PauseKind::Breaker => format!("issues fail alike ({name}); dispatch pauses {until}"),
             PauseKind::Room => format!("too little free {name}; no new attempts start"),
@@ -251,15 +285,21 @@ fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
             PauseKind::Operator => {
                 format!("by {name}; no new attempts start until `premath batch resume`")
             }
-        };
-        format!("{}{text}", named("PAUSED"))
+        }
     });
     pauses.collect()
 }
 
-/// What a person should look at: lanes that are lost, silent, late or about to
-/// lose their lease.
 fn attention(batch: &BatchView) -> Vec<String> {
+    let found = worries(batch).into_iter();
+    found
+        .map(|(lane, text)| format!("{}{} {}", named("LOOK"), plain(lane), plain(&text)))
+        .collect()
+}
+
+/// Returns the lanes that a person should look at, each with the reason: those
+/// that are lost, silent, late or about to lose their lease.
+pub(crate) fn worries(batch: &BatchView) -> Vec<(&WorkerName, String)> {
     if !batch.state.is_running() {
         return Vec::new();
     }
@@ -272,12 +312,7 @@ fn attention(batch: &BatchView) -> Vec<String> {
             (_, _, Some(attempt)) => worry(attempt)?,
             _ => return None,
         };
-        Some(format!(
-            "{}{} {}",
-            named("LOOK"),
-            plain(&lane.worker_id),
-            plain(&text)
-        ))
+        Some((&lane.worker_id, text))
     });
     found.collect()
 }
@@ -331,17 +366,22 @@ fn lane_lines(lanes: &[LaneView], width: usize) -> Vec<String> {
     columns::lines(&columns, &rows, width, TITLE_LEAST)
 }
 
+/// Returns what a lane does in a word.
+pub(crate) const fn state_word(state: LiveLaneState) -> &'static str {
+    match state {
+        LiveLaneState::Booting => "starting",
+        LiveLaneState::Idle => "idle",
+        LiveLaneState::Working => "working",
+        LiveLaneState::Disabled => "disabled",
+        LiveLaneState::Done => "done",
+    }
+}
+
 fn lane_row(lane: &LaneView) -> Vec<String> {
     let none = || NONE.to_owned();
     let Some(attempt) = &lane.attempt else {
-        let word = match lane.state {
-            LiveLaneState::Booting => "starting",
-            LiveLaneState::Idle => "idle",
-            LiveLaneState::Working => "working",
-            LiveLaneState::Disabled => "disabled",
-            LiveLaneState::Done => "done",
-        };
-        let mut row = vec![lane.worker_id.to_string(), none(), word.to_owned()];
+        let word = state_word(lane.state).to_owned();
+        let mut row = vec![lane.worker_id.to_string(), none(), word];
         row.resize_with(11, none);
         row.push(lane.reason.clone().unwrap_or_default());
         return row;
@@ -369,14 +409,14 @@ fn lane_row(lane: &LaneView) -> Vec<String> {
 
 /// How long the command runs against its limit; between commands, how long the
 /// phase lasts.
-fn time_of(attempt: &AttemptView) -> String {
+pub(crate) fn time_of(attempt: &AttemptView) -> String {
     match (attempt.command_ms, attempt.limit_ms) {
         (Some(ran), Some(limit)) => format!("{}/{}", brief_ms(ran), brief_ms(limit)),
         _ => brief_ms(attempt.phase_ms),
     }
 }
 
-fn last_event(attempt: &AttemptView) -> String {
+pub(crate) fn last_event(attempt: &AttemptView) -> String {
     let is_work = matches!(attempt.phase, StepPhase::Working | StepPhase::Repairing);
     let Some(state) = attempt.agent.filter(|_| is_work) else {
         return attempt.command.clone().unwrap_or_else(|| NONE.to_owned());

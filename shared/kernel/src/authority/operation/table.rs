@@ -129,6 +129,7 @@ operations! {
         "op/premath.service_install"   "service install"   - - writes;
         "op/premath.service_uninstall" "service uninstall" - - writes;
         "op/premath.service_show"      "service show"      - - reads;
+        "op/premath.serve"           "serve"           - - reads;
         "op/premath.why"             "why"             - - reads;
         "op/premath.logs"            "logs"            - - reads;
         "op/premath.diff"            "diff"            - - reads;

@@ -1,13 +1,16 @@
-//! The token that every HTTP request must bear, and where it may be kept: in a
-//! place that no step can read.
+//! The secrets that HTTP requests bear, and where one may be kept: in a place
+//! that no step can read.
 
 use crate::error::CliError;
 use crate::paths::{self, variable};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use premath_evidence::Agent;
+use premath_kernel::json::canonical::hex;
 use premath_memory::private::PrivateFolder;
 use premath_memory::roots::worktree_folders;
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -47,10 +50,62 @@ const TOOL_STATE_VARIABLES: &[&str] = &[
     "XDG_CACHE_HOME",
 ];
 
-/// What every request must bear. Not `Debug`: it reaches no log.
-pub(super) struct Token(String);
+/// Bytes of a new secret, before they are written as text.
+const SECRET_BYTES: usize = 32;
+
+/// A text that only who was given it knows. Not `Debug`: it reaches no log.
+pub(crate) struct Secret(String);
+
+impl Secret {
+    /// Makes a random one.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Serve`] where the system has no random bytes.
+    pub(crate) fn random() -> Result<Self, CliError> {
+        let mut bytes = [0; SECRET_BYTES];
+        let failed = |errno: Errno| super::failed("make a token")(errno.into());
+        // Up to 256 bytes come whole.
+        getrandom(&mut bytes, GetRandomFlags::empty()).map_err(failed)?;
+        Ok(Self(hex(&bytes)))
+    }
+
+    /// Returns whether a text is it, in a time that does not say where another one
+    /// differs.
+    pub(crate) fn is(&self, given: &str) -> bool {
+        bool::from(given.as_bytes().ct_eq(self.0.as_bytes()))
+    }
+
+    /// Returns it, to be given to the one that it is for.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What every request must bear.
+pub(crate) struct Token(Secret);
+
+impl From<Secret> for Token {
+    fn from(secret: Secret) -> Self {
+        Self(secret)
+    }
+}
 
 impl Token {
+    /// Reads the token of a file.
+    ///
+    /// # Errors
+    ///
+    /// As [`Token::read`].
+    pub(crate) fn of_file(path: &Path) -> Result<Self, CliError> {
+        Self::fit(&read_private(path)?, &path.display().to_string())
+    }
+
+    /// Returns the secret.
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.0
+    }
+
     /// Reads the token: from the file that is given, from
     /// `PREMATH_MCP_TOKEN`, or from the repository's private folder, where one
     /// is made.
@@ -59,9 +114,9 @@ impl Token {
     ///
     /// [`CliError::Usage`] for a file that others or steps can read, and for a
     /// token that can be guessed.
-    pub(super) fn read(file: Option<&Path>) -> Result<Self, CliError> {
+    pub(crate) fn read(file: Option<&Path>) -> Result<Self, CliError> {
         let (text, from) = match file {
-            Some(path) => (read_private(path)?, path.display().to_string()),
+            Some(path) => return Self::of_file(path),
             None => match variable("PREMATH_MCP_TOKEN") {
                 Some(token) => (
                     token.to_string_lossy().into_owned(),
@@ -74,10 +129,14 @@ impl Token {
                 }
             },
         };
+        Self::fit(&text, &from)
+    }
+
+    fn fit(text: &str, from: &str) -> Result<Self, CliError> {
         let token = text.trim();
         let fits = token.len() >= TOKEN_LEAST && token.bytes().all(|b| b.is_ascii_graphic());
         if fits {
-            Ok(Self(token.to_owned()))
+            Ok(Self(Secret(token.to_owned())))
         } else {
             Err(CliError::Usage(format!(
                 "the token in {from} must have at least {TOKEN_LEAST} visible ASCII characters"
@@ -87,7 +146,7 @@ impl Token {
 
     /// Returns whether a request bears the token, in a time that does not say
     /// where another one differs.
-    pub(super) fn is_presented(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_presented(&self, headers: &HeaderMap) -> bool {
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let (Some(given), None) = (given.next(), given.next()) else {
             return false;
@@ -97,7 +156,7 @@ impl Token {
             return false;
         };
         scheme.eq_ignore_ascii_case("bearer")
-            && bool::from(token.trim().as_bytes().ct_eq(self.0.as_bytes()))
+            && self.0.is(token.trim())
     }
 }
 
@@ -183,7 +242,7 @@ mod tests {
     use std::fs;
 
     fn is_presented(headers: &[&str]) -> bool {
-        let token = Token("0123456789abcdef".to_owned());
+        let token = Token(Secret("0123456789abcdef".to_owned()));
         let mut map = HeaderMap::new();
         for value in headers {
             map.append(AUTHORIZATION, HeaderValue::from_str(value).unwrap());
@@ -206,6 +265,13 @@ mod tests {
         ] {
             assert!(!is_presented(wrong), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_random_secret_is_long_and_its_own() {
+        let (one, other) = (Secret::random().unwrap(), Secret::random().unwrap());
+        assert_eq!(one.reveal().len(), 2 * SECRET_BYTES);
+        assert!(one.is(one.reveal()) && !one.is(other.reveal()) && !one.is(""));
     }
 
     #[test]

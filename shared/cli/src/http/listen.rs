@@ -1,0 +1,133 @@
+//! The connections of a server.
+
+use super::failed;
+use crate::answer::print_diagnostic;
+use crate::error::CliError;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use http::{Request, Response};
+use std::error::Error;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// How long a client may take to send the head of its request.
+const HEADER_WAIT: Duration = Duration::from_secs(10);
+/// The most connections that are served at a time; the others wait.
+const CONNECTIONS_MOST: usize = 512;
+
+/// Refuses an address that others can reach.
+///
+/// # Errors
+///
+/// [`CliError::Usage`] that names `flag`.
+pub(crate) fn loopback(flag: &str, address: SocketAddr) -> Result<SocketAddr, CliError> {
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err(CliError::Usage(format!(
+        "{flag} {address} is reachable from other machines; use a loopback address, for example \
+         127.0.0.1:{}",
+        address.port()
+    )))
+}
+
+/// Runs a server on a runtime of its own, and leaves what it waits for.
+///
+/// # Errors
+///
+/// [`CliError::Serve`], and what the server returns.
+pub(crate) fn with_runtime<T>(
+    serve: impl Future<Output = Result<T, CliError>>,
+) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed("start the server"))?;
+    let served = runtime.block_on(serve);
+    // A client that went away is not waited for; what it asked is whole.
+    runtime.shutdown_background();
+    served
+}
+
+/// A socket that is bound.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    listener: TcpListener,
+    /// Its address, with the port that the system chose.
+    pub(crate) address: SocketAddr,
+}
+
+impl Listening {
+    /// Binds an address.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError::Serve`].
+    pub(crate) async fn at(address: SocketAddr) -> Result<Self, CliError> {
+        let operation = format!("listen on {address}");
+        let listener = match TcpListener::bind(address).await {
+            Ok(listener) => listener,
+            Err(error) => return Err(failed(operation)(error)),
+        };
+        let address = listener.local_addr().map_err(failed(operation))?;
+        Ok(Self { listener, address })
+    }
+
+    /// Answers the requests of all connections until the process is ended.
+    pub(crate) async fn serve<S, B>(self, service: S) -> Result<(), CliError>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
+        S::Future: Send,
+        S::Error: Into<Box<dyn Error + Send + Sync>>,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let room = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+        loop {
+            let place = Arc::clone(&room).acquire_owned().await;
+            let place = place.map_err(|error| failed("serve")(std::io::Error::other(error)))?;
+            let (stream, _) = match self.listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of descriptors for a moment, or a client that left.
+                    print_diagnostic(&format!("a connection was lost: {error}"));
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let service = service.clone();
+            tokio::spawn(async move {
+                // A client that goes in the middle is its own affair.
+                let _ = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEADER_WAIT)
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+                drop(place);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_others_reach_is_refused() {
+        for address in ["0.0.0.0:1", "192.0.2.7:80", "[::]:1", "[2001:db8::1]:1"] {
+            let refused = loopback("--http", address.parse().unwrap()).unwrap_err();
+            assert!(refused.to_string().contains("loopback"), "{refused}");
+        }
+        for address in ["127.0.0.1:1", "127.9.9.9:80", "[::1]:1"] {
+            loopback("--http", address.parse().unwrap()).unwrap();
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Who may ask: the check before every request, and the headers of every answer.
+
+use super::site::Site;
+use crate::http::{Names, Secret, Stranger, Token};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, LOCATION, REFERRER_POLICY,
+    SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What a page may load and do: its own style, script and stream, and nothing else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri \
+                      'none'";
+
+/// The parameter of the first visit.
+const TOKEN: &str = "token";
+
+/// The headers of every answer.
+const ALWAYS: [(HeaderName, &str); 6] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// Who may ask.
+pub(super) struct Door {
+    names: Names,
+    token: Token,
+    /// What a browser bears after the first visit. It is not the token: cookies do
+    /// not know ports, and another server of this machine may see it.
+    cookie: Secret,
+    /// The name of the cookie, for servers at other ports have one as well.
+    cookie_name: String,
+    /// What forms bear.
+    form: Secret,
+}
+
+impl Door {
+    pub(super) fn new(address: SocketAddr, token: Token) -> Result<Self, crate::error::CliError> {
+        Ok(Self {
+            names: Names::of(address),
+            token,
+            cookie: Secret::random()?,
+            cookie_name: format!("premath-{}", address.port()),
+            form: Secret::random()?,
+        })
+    }
+
+    /// Returns the value that a form must bear.
+    pub(super) fn form_value(&self) -> &str {
+        self.form.reveal()
+    }
+
+    /// Returns whether a form bears it.
+    pub(super) fn is_form_value(&self, given: &str) -> bool {
+        self.form.is(given)
+    }
+
+    fn check(&self, request: &Request) -> Result<(), Response> {
+        let headers = request.headers();
+        let known = match *request.method() {
+            Method::GET | Method::HEAD => self.names.check(headers),
+            _ => self.names.check_change(headers),
+        };
+        known.map_err(refused)?;
+        if self.token.is_presented(headers) || self.has_cookie(headers) {
+            return Ok(());
+        }
+        match token_of(request.uri()) {
+            Some((given, rest)) if self.token.secret().is(&given) => Err(self.welcome(&rest)),
+            _ => Err(unknown()),
+        }
+    }
+
+    fn has_cookie(&self, headers: &HeaderMap) -> bool {
+        let fields = headers.get_all(COOKIE).iter();
+        let mut pairs = fields
+            .filter_map(|field| field.to_str().ok())
+            .flat_map(|field| field.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == self.cookie_name && self.cookie.is(value))
+    }
+
+    /// Gives a browser its cookie, and sends it on to an address without the token.
+    fn welcome(&self, rest: &str) -> Response {
+        let cookie = format!(
+            "{}={}; HttpOnly; SameSite=Strict; Path=/",
+            self.cookie_name,
+            self.cookie.reveal()
+        );
+        let mut response = StatusCode::SEE_OTHER.into_response();
+        let headers = response.headers_mut();
+        if let (Ok(cookie), Ok(rest)) = (cookie.parse(), rest.parse()) {
+            headers.insert(SET_COOKIE, cookie);
+            headers.insert(LOCATION, rest);
+        }
+        response
+    }
+}
+
+/// Splits the token from an address of this server.
+fn token_of(uri: &Uri) -> Option<(String, String)> {
+    let (mut token, mut rest) = (None, Vec::new());
+    for part in uri.query()?.split('&') {
+        match part.split_once('=') {
+            Some((TOKEN, value)) => token = Some(value.to_owned()),
+            _ => rest.push(part),
+        }
+    }
+    // `//host/` would be an address of another server.
+    let path = format!("/{}", uri.path().trim_start_matches(['/', '\\']));
+    let rest = match rest.is_empty() {
+        true => path,
+        false => format!("{path}?{}", rest.join("&")),
+    };
+    Some((token?, rest))
+}
+
+fn refused(stranger: Stranger) -> Response {
+    plain(StatusCode::FORBIDDEN, stranger.sentence())
+}
+
+fn unknown() -> Response {
+    let mut response = plain(
+        StatusCode::UNAUTHORIZED,
+        "the token is missing or wrong; open the address that `premath serve` printed",
+    );
+    let challenge = HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    response
+}
+
+/// Returns an answer of one line.
+pub(super) fn plain(status: StatusCode, line: &str) -> Response {
+    let mut response = Response::new(Body::from(format!("{line}\n")));
+    *response.status_mut() = status;
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, text);
+    response
+}
+
+/// Answers a request of who may ask.
+pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let mut response = match site.door.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(response) => response,
+    };
+    for (name, value) in ALWAYS {
+        let headers = response.headers_mut();
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_leaves_the_address_and_the_address_stays_here() {
+        let split = |uri: &str| token_of(&uri.parse().unwrap());
+        let some = |token: &str, rest: &str| Some((token.to_owned(), rest.to_owned()));
+        assert_eq!(split("/?token=abc"), some("abc", "/"));
+        assert_eq!(
+            split("/issue?id=a&token=abc&x=1"),
+            some("abc", "/issue?id=a&x=1")
+        );
+        assert_eq!(split("//evil.example/?token=abc"), some("abc", "/evil.example/"));
+        assert_eq!(split("/"), None);
+        assert_eq!(split("/?tokens=abc"), None);
+    }
+}
