@@ -20,6 +20,7 @@
 
 pub mod agents;
 mod binaries;
+pub mod browser;
 mod dice;
 pub mod gate_runs;
 pub mod image;

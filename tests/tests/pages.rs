@@ -60,6 +60,7 @@ tested! {
     nightly: "guides/nightly.md",
     control: "guides/control.md",
     watching: "guides/watching.md",
+    page: "guides/page.md",
     report: "guides/report.md",
     example: "guides/example.md",
     network: "guides/network.md",

@@ -52,6 +52,11 @@ impl Answer {
         self.text.is_empty() && self.notes.is_empty()
     }
 
+    /// Returns whether the exit code is that of a failed check.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.refused
+    }
+
     /// Adds a line for stderr.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());

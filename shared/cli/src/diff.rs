@@ -52,9 +52,7 @@ impl DiffArgs {
         };
         let root = roots.repository.clone();
         Finished::on("diff", "repository", Ok(root), |_| {
-            let attempt = Attempt::find(&self.issue, &roots)?;
-            let compare = compare(&attempt, &roots)?;
-            let view = view(attempt, compare);
+            let view = of_issue(&self.issue, &roots)?;
             let text = premath_view::diff::text(&view, self.style());
             Ok(Answer::new(view, text))
         })
@@ -70,6 +68,17 @@ impl DiffArgs {
             colour: io::stdout().is_terminal() && !is_plain,
         }
     }
+}
+
+/// Returns what the running or the last attempt of an issue changed.
+///
+/// # Errors
+///
+/// [`CliError`], also where there is no attempt, or none whose work is kept.
+pub(crate) fn of_issue(issue: &str, roots: &MemoryRoots) -> Result<DiffView, CliError> {
+    let attempt = Attempt::find(issue, roots)?;
+    let compare = compare(&attempt, roots)?;
+    Ok(view(attempt, compare))
 }
 
 fn compare(attempt: &Attempt, roots: &MemoryRoots) -> Result<Compare, CliError> {

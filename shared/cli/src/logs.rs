@@ -67,6 +67,24 @@ enum WantedStream {
     Stderr,
 }
 
+/// Returns the last lines that the running or the last attempt of an issue printed.
+///
+/// # Errors
+///
+/// [`CliError`], also where there is no attempt.
+pub(crate) fn of_issue(issue: &str, lines: usize) -> Result<LogView, CliError> {
+    let wanted = LogsArgs {
+        name: issue.to_owned(),
+        follow: false,
+        lines,
+        stream: None,
+        raw: false,
+        repo_root: None,
+    };
+    let (mut log, _) = wanted.open()?;
+    log.next(Some(lines))
+}
+
 impl LogsArgs {
     pub(crate) fn run(self) -> Finished {
         let mut text = log_text(self.raw);

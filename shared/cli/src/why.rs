@@ -17,7 +17,7 @@ use premath_kernel::record::live::LiveBatch;
 use premath_kernel::record::why::{Reason, WhyScope, reasons};
 use premath_memory::live::LiveFolder;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{ChangeError, MemoryView, clock, inspect_trajectory};
+use premath_memory::{ChangeError, IssueMemory, MemoryView, clock, inspect_trajectory};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -66,18 +66,9 @@ impl WhyArgs {
             Err(error) => return Finished::new("why", Err(error.into())),
         };
         Finished::on("why", "issuesPath", Ok(roots.issues.clone()), |path| {
-            let mut batches = LiveFolder::of(&roots).read()?;
-            batches.retain(is_running);
-            let failure = LastFailure::of(&self.id, &roots)?;
-            let taken = Taken::of(&roots);
             let memory = paths::open(path, false)?;
-            let rows = inspect_trajectory(&roots.trajectory)?.rows;
-            let aside = set_aside(&rows, &memory, (taken.set_aside_after, None))?;
-            let answer = memory.view(|view| self.answer(&view, &taken, &aside, &batches))?;
-            let answer = WhyAnswer {
-                last_failure: failure,
-                ..answer.ok_or_else(|| self.unknown())?
-            };
+            let answer = WhyAnswer::of(&self.id, &roots, &memory)?;
+            let answer = answer.ok_or_else(|| self.unknown())?;
             let text = answer.text();
             Ok(Answer::new(answer, text))
         })
@@ -85,33 +76,6 @@ impl WhyArgs {
 
     fn unknown(&self) -> CliError {
         CliError::Change(ChangeError::Refused(no_such(&self.id)))
-    }
-
-    fn answer(
-        &self,
-        view: &MemoryView<'_>,
-        taken: &Taken,
-        set_aside: &BTreeSet<IssueId>,
-        batches: &[LiveBatch],
-    ) -> Option<WhyAnswer> {
-        let row = view.row(&self.id)?;
-        let ready = view.graph().frontier();
-        let scope = WhyScope {
-            batches,
-            selection: &taken.selection,
-            assignees: &taken.assignees,
-            set_aside,
-            before: ready.take_while(|id| ***id != *self.id).count(),
-            seen: &clock::observe(),
-        };
-        let holds = view.graph().holds(&self.id);
-        Some(WhyAnswer {
-            issue_id: self.id.as_str().into(),
-            title: row.text_of("title"),
-            status: row.issue.status.as_str().to_owned(),
-            reasons: reasons(&row.issue, &holds, &scope),
-            last_failure: None,
-        })
     }
 }
 
@@ -139,6 +103,61 @@ impl Taken {
 }
 
 impl WhyAnswer {
+    /// Finds out why an issue is not worked on; `None` where there is no such issue.
+    ///
+    /// # Errors
+    ///
+    /// What batches publish, the run log or the issue store cannot be read.
+    pub(crate) fn of(
+        id: &str,
+        roots: &MemoryRoots,
+        memory: &IssueMemory,
+    ) -> Result<Option<Self>, CliError> {
+        let mut batches = LiveFolder::of(roots).read()?;
+        batches.retain(is_running);
+        let failure = LastFailure::of(id, roots)?;
+        let taken = Taken::of(roots);
+        let rows = inspect_trajectory(&roots.trajectory)?.rows;
+        let aside = set_aside(&rows, memory, (taken.set_aside_after, None))?;
+        let answer = memory.view(|view| Self::seen(id, &view, &taken, &aside, &batches))?;
+        Ok(answer.map(|answer| Self {
+            last_failure: failure,
+            ..answer
+        }))
+    }
+
+    /// Returns why it is not worked on now.
+    pub(crate) fn reasons(self) -> Vec<Reason> {
+        self.reasons
+    }
+
+    fn seen(
+        id: &str,
+        view: &MemoryView<'_>,
+        taken: &Taken,
+        set_aside: &BTreeSet<IssueId>,
+        batches: &[LiveBatch],
+    ) -> Option<Self> {
+        let row = view.row(id)?;
+        let ready = view.graph().frontier();
+        let scope = WhyScope {
+            batches,
+            selection: &taken.selection,
+            assignees: &taken.assignees,
+            set_aside,
+            before: ready.take_while(|ready| ***ready != *id).count(),
+            seen: &clock::observe(),
+        };
+        let holds = view.graph().holds(id);
+        Some(Self {
+            issue_id: id.into(),
+            title: row.text_of("title"),
+            status: row.issue.status.as_str().to_owned(),
+            reasons: reasons(&row.issue, &holds, &scope),
+            last_failure: None,
+        })
+    }
+
     fn text(&self) -> String {
         let mut text = format!(
             "{}  {}\nstatus {}\n",

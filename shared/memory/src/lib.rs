@@ -53,4 +53,6 @@ pub use lock::{
 };
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};
-pub use trajectory::{Trajectory, TrajectoryFileError, each_row, last_step, steps_of};
+pub use trajectory::{
+    BackBounds, RowsBack, Trajectory, TrajectoryFileError, each_row, last_step, rows_back, steps_of,
+};

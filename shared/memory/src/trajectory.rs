@@ -5,6 +5,10 @@
 //! chain (`kernel::trajectory::Chain`). The chain's end is kept in memory and
 //! follows the file, under the lock that rows are appended under.
 
+mod back;
+
+pub use back::{BackBounds, RowsBack, last_step, rows_back};
+
 use crate::error::StoreError;
 use crate::journal::{Journal, JournalLine, Refreshed, Tail};
 use crate::lock::{LOCK_WAIT, LockFile};
@@ -243,54 +247,6 @@ pub fn steps_of(path: &Path, issue_id: &str) -> Result<Vec<(u64, StepRow)>, Stor
     Ok(rows)
 }
 
-/// How much of a trajectory is read at a time from its end.
-const CHUNK: u64 = 1 << 20;
-
-/// Returns the last row of a worker's step on an issue; `None` where there is
-/// none. It reads from the end, and parses rows that name the issue alone.
-///
-/// # Errors
-///
-/// [`StoreError::Io`] where the file is there and cannot be read.
-pub fn last_step(path: &Path, issue_id: &str) -> Result<Option<StepRow>, StoreError> {
-    use std::os::unix::fs::FileExt;
-    let failed = |source| StoreError::io("read", path)(source);
-    let file = match crate::artifact::open_regular(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed)?,
-    };
-    let named = serde_json::Value::from(issue_id).to_string();
-    let mut end = file.metadata().map_err(failed)?.len();
-    // The begin of the line that the last chunk began in.
-    let mut rest = Vec::new();
-    while end > 0 {
-        let begin = end.saturating_sub(CHUNK);
-        let mut chunk = vec![0; usize::try_from(end - begin).unwrap_or(0)];
-        file.read_exact_at(&mut chunk, begin).map_err(failed)?;
-        chunk.extend_from_slice(&rest);
-        let first = match begin {
-            0 => 0,
-            _ => chunk
-                .iter()
-                .position(|byte| *byte == b'\n')
-                .map_or(chunk.len(), |at| at + 1),
-        };
-        let lines = chunk[first..].split(|byte| *byte == b'\n').rev();
-        let found = lines.filter(|line| memchr::memmem::find(line, named.as_bytes()).is_some());
-        let mut rows = found.filter_map(|line| StepRow::parse(line).ok());
-        let of_issue = |row: &StepRow| {
-            row.action == action::WORKER_LOOP && row.issue_id.as_deref() == Some(issue_id)
-        };
-        if let Some(row) = rows.find(of_issue) {
-            return Ok(Some(row));
-        }
-        chunk.truncate(first);
-        rest = chunk;
-        end = begin;
-    }
-    Ok(None)
-}
-
 impl State {
     fn refresh(&mut self, tail: Tail) -> Result<(), StoreError> {
         let Self {
@@ -440,32 +396,6 @@ mod tests {
         assert_eq!(report.covered, [1, 4]);
         assert_eq!(report.head(), a.chain_head().unwrap());
         assert_eq!(second.and_then(|value| report.line_of(value)), Some(3));
-    }
-
-    #[test]
-    fn the_last_step_of_an_issue_is_found_from_the_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.jsonl");
-        assert_eq!(last_step(&path, "a").unwrap(), None);
-        let of = |issue: &str, step: &str| {
-            let mut row = row(step);
-            row.issue_id = Some(issue.into());
-            row.next_step = Some("x".repeat(700_000));
-            row
-        };
-        let trajectory = Trajectory::open(&path).unwrap();
-        for (issue, step) in [("a", "1"), ("a", "2"), ("b", "3"), ("c", "4"), ("c", "5")] {
-            trajectory.append(&of(issue, step)).unwrap();
-        }
-        for (issue, step) in [
-            ("a", Some("2")),
-            ("b", Some("3")),
-            ("c", Some("5")),
-            ("d", None),
-        ] {
-            let found = last_step(&path, issue).unwrap();
-            assert_eq!(found.map(|row| row.step_id.to_string()).as_deref(), step);
-        }
     }
 
     #[test]

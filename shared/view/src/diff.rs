@@ -101,7 +101,7 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    const fn sentence(self) -> &'static str {
+    pub(crate) const fn sentence(self) -> &'static str {
         match self {
             Self::TooLong => "its lines are left out: the diff is too long",
             Self::Binary => "binary files differ",
@@ -234,7 +234,7 @@ fn file_text(file: &FileView, style: DiffStyle, text: &mut String) {
 }
 
 /// Escapes a line. A tab stays: lines of files have them.
-fn shown(line: &str) -> String {
+pub(crate) fn shown(line: &str) -> String {
     let line = cut_at(line, LINE_MAX);
     let parts: Vec<_> = line.split('\t').map(plain).collect();
     parts.join("\t")

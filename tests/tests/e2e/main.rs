@@ -58,6 +58,8 @@ mod sandbox;
 mod say;
 mod schemas;
 mod second_night;
+mod serve;
+mod serve_browser;
 mod service;
 mod shims;
 mod sign_in;

@@ -8,7 +8,7 @@ use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::trajectory::{
     KPI_WINDOW, ProjectionMode, StepRow, project, throughput,
 };
-use premath_tests::{Scratch, binaries, issue, workspace};
+use premath_tests::{PATIENCE, Scratch, binaries, issue, until, workspace};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -253,8 +253,11 @@ fn answers(scratch: &Scratch) -> Vec<Value> {
         answer
     };
     fs::write(scratch.root.join("tasks.md"), "- [ ] A task\n").unwrap();
+    let server = scratch.premath(["serve", "--json"]).start();
+    let served = until(PATIENCE, || server.events().into_iter().next());
     let here = COMMANDS.iter().map(|line| within(&scratch.root, line));
     let mut answers: Vec<Value> = here.collect();
+    answers.push(served.expect("the server says where it is"));
     answers.extend(LANE_COMMANDS.iter().map(|line| within(lane, line)));
     let new = answers.iter().find(|a| a["action"] == "instruction.new");
     let path = new.unwrap()["path"].as_str().unwrap().to_owned();

@@ -3,11 +3,11 @@
 use super::failed;
 use crate::answer::print_diagnostic;
 use crate::error::CliError;
+use http::{Request, Response};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use http::{Request, Response};
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;

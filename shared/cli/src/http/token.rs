@@ -155,8 +155,7 @@ impl Token {
         else {
             return false;
         };
-        scheme.eq_ignore_ascii_case("bearer")
-            && self.0.is(token.trim())
+        scheme.eq_ignore_ascii_case("bearer") && self.0.is(token.trim())
     }
 }
 

@@ -24,18 +24,18 @@ const LINE_MAX: usize = 400;
 
 /// What the run log says about an issue.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(crate) struct Past {
     /// Why its last step did not close it.
-    pub(super) failure: Option<LastFailure>,
+    pub(crate) failure: Option<LastFailure>,
     /// Its attempts, in the order of the run log.
-    pub(super) attempts: Vec<PastAttempt>,
+    pub(crate) attempts: Vec<PastAttempt>,
     /// Why it cannot be read.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 impl Past {
     /// Reads it; where that fails, the issue is shown all the same.
-    pub(super) fn of(id: &str, issues: &Path) -> Self {
+    pub(crate) fn of(id: &str, issues: &Path) -> Self {
         let read = || -> Result<Self, CliError> {
             let roots = paths::roots()?;
             Ok(Self {

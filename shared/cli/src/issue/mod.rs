@@ -5,7 +5,7 @@ mod add;
 mod check;
 mod edit;
 mod form;
-mod history;
+pub(crate) mod history;
 mod import;
 mod lease;
 mod outbox;

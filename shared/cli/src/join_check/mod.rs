@@ -10,8 +10,9 @@ use clap::{Args, ValueEnum};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::value_of;
 use premath_kernel::turn::{
-    BrokenRule, EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize,
+    BrokenRule, EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize, notes,
 };
+use premath_view::web::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -74,6 +75,31 @@ pub(crate) struct JudgedDocument {
     ready: Readiness,
 }
 
+/// Returns what the gate says about a turn's evidence, or a step's turn witness.
+///
+/// # Errors
+///
+/// What does not fit, with the path of the field.
+pub(crate) fn verdict_of(document: Value) -> Result<Verdict, EvidenceError> {
+    let (document, close) = turn_witness(document);
+    let JoinCheckInput {
+        evidence,
+        constraints,
+    } = ParsedInput::from_value(document)?.input;
+    let check = JoinCheck::of(normalize(evidence)?, &constraints);
+    let word = |class: &Value| class.as_str().map(str::to_owned);
+    let close = close.as_ref().and_then(Value::as_array);
+    Ok(Verdict {
+        join_closed: check.join_closed,
+        mutation_ready: check.mutation_ready,
+        join_classes: check.failure_classes.iter().copied().collect(),
+        mutation_classes: check.mutation_failure_classes.iter().copied().collect(),
+        close_classes: close.map(|classes| classes.iter().filter_map(word).collect()),
+        judged: notes().len(),
+        broken: explain(&check.normalized, &constraints),
+    })
+}
+
 /// How far a turn comes.
 struct Readiness {
     accepted: bool,
@@ -98,7 +124,7 @@ pub(crate) fn judge(document: Value, explained: bool) -> Result<JudgedDocument, 
         accepted: check.join_closed,
         mutation: check.mutation_ready && close.as_ref().is_none_or(closes),
     };
-    let mut text = verdict(&check);
+    let mut text = text_of(&check);
     if let Some(classes) = &close {
         let _ = writeln!(
             text,
@@ -171,7 +197,7 @@ fn closes(classes: &Value) -> bool {
     classes.as_array().is_some_and(Vec::is_empty)
 }
 
-fn verdict(check: &JoinCheck) -> String {
+fn text_of(check: &JoinCheck) -> String {
     let mut text = String::new();
     let (join, change) = (&check.failure_classes, &check.mutation_failure_classes);
     let _ = writeln!(

@@ -12,6 +12,7 @@ mod http;
 mod server;
 pub(crate) mod tool;
 
+use self::http::Endpoint;
 use crate::answer::{Answer, Finished, print_diagnostic};
 use crate::error::CliError;
 use crate::http::with_runtime;
@@ -20,7 +21,6 @@ use crate::policy::Configuration;
 use bound::BoundLease;
 use clap::Args;
 use context::Context;
-use self::http::Endpoint;
 use premath_memory::roots::MemoryRoots;
 use server::Server;
 use std::net::SocketAddr;

@@ -39,7 +39,11 @@ impl Server {
             Ok(running) => running,
             // No client connected.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(crate::http::failed("begin")(io::Error::other(error.to_string()))),
+            Err(error) => {
+                return Err(crate::http::failed("begin")(io::Error::other(
+                    error.to_string(),
+                )));
+            }
         };
         match running.waiting().await {
             Ok(_) => Ok(()),

@@ -26,6 +26,7 @@ use crate::report::{ReportAnswer, ReportsAnswer};
 use crate::retry::DecideAnswer;
 use crate::review::ReviewAnswer;
 use crate::service::ServiceAnswer;
+use crate::serve::ServeAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;
@@ -471,6 +472,9 @@ pub(super) const KINDS: &[SchemaKind] = &[
     ),
     kind("answer-why", "premath why --json", || {
         answer::<WhyAnswer>(&["why"], "issuesPath")
+    }),
+    kind("answer-serve", "premath serve --json", || {
+        answer_alone::<ServeAnswer>(&["serve"])
     }),
     kind("answer-logs", "premath logs --json", || {
         answer_alone::<LogView>(&["logs"])

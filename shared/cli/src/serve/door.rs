@@ -72,20 +72,23 @@ impl Door {
         self.form.is(given)
     }
 
-    fn check(&self, request: &Request) -> Result<(), Response> {
+    /// Returns the answer to a request that is not let in.
+    fn turned_away(&self, request: &Request) -> Option<Response> {
         let headers = request.headers();
         let known = match *request.method() {
             Method::GET | Method::HEAD => self.names.check(headers),
             _ => self.names.check_change(headers),
         };
-        known.map_err(refused)?;
+        if let Err(stranger) = known {
+            return Some(refused(stranger));
+        }
         if self.token.is_presented(headers) || self.has_cookie(headers) {
-            return Ok(());
+            return None;
         }
-        match token_of(request.uri()) {
-            Some((given, rest)) if self.token.secret().is(&given) => Err(self.welcome(&rest)),
-            _ => Err(unknown()),
-        }
+        Some(match token_of(request.uri()) {
+            Some((given, rest)) if self.token.secret().is(&given) => self.welcome(&rest),
+            _ => unknown(),
+        })
     }
 
     fn has_cookie(&self, headers: &HeaderMap) -> bool {
@@ -157,9 +160,9 @@ pub(super) fn plain(status: StatusCode, line: &str) -> Response {
 
 /// Answers a request of who may ask.
 pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let mut response = match site.door.check(&request) {
-        Ok(()) => next.run(request).await,
-        Err(response) => response,
+    let mut response = match site.door.turned_away(&request) {
+        None => next.run(request).await,
+        Some(response) => response,
     };
     for (name, value) in ALWAYS {
         let headers = response.headers_mut();
@@ -183,7 +186,10 @@ mod tests {
             split("/issue?id=a&token=abc&x=1"),
             some("abc", "/issue?id=a&x=1")
         );
-        assert_eq!(split("//evil.example/?token=abc"), some("abc", "/evil.example/"));
+        assert_eq!(
+            split("//evil.example/?token=abc"),
+            some("abc", "/evil.example/")
+        );
         assert_eq!(split("/"), None);
         assert_eq!(split("/?tokens=abc"), None);
     }

@@ -1,9 +1,12 @@
 //! `premath serve`: the batch in a browser, on loopback.
 
+mod control;
 mod door;
+mod issue;
 mod pages;
 mod site;
 mod watch;
+mod work;
 
 use crate::answer::{Answer, Finished, print_diagnostic, put_part};
 use crate::error::CliError;

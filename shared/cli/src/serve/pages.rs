@@ -5,13 +5,13 @@ use super::site::Site;
 use crate::error::CliError;
 use axum::body::Body;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use premath_view::web::{self, Page, Place};
 use std::sync::Arc;
 
-type Shared = State<Arc<Site>>;
+pub(super) type Shared = State<Arc<Site>>;
 
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -44,7 +44,11 @@ impl Site {
             .flatten()
             .map(String::as_str)
             .collect();
-        let mut page = self.page(Place::Elsewhere, "This cannot be shown", &web::message(&lines));
+        let mut page = self.page(
+            Place::Elsewhere,
+            "This cannot be shown",
+            &web::message(&lines),
+        );
         *page.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         page
     }
@@ -91,8 +95,5 @@ pub(super) async fn script() -> Response {
 }
 
 pub(super) async fn missing(State(site): Shared) -> Response {
-    let content = web::message(&["There is no such page."]);
-    let mut page = site.page(Place::Elsewhere, "Not found", &content);
-    *page.status_mut() = StatusCode::NOT_FOUND;
-    page.into_response()
+    site.missing("There is no such page.")
 }

@@ -1,8 +1,9 @@
 //! What the pages share: the repository, who may ask, and the routes.
 
 use super::door::{self, Door};
-use super::pages;
 use super::watch::Watch;
+use super::work::KeptReport;
+use super::{control, issue, pages, work};
 use crate::error::CliError;
 use crate::http::Token;
 use crate::paths;
@@ -21,6 +22,9 @@ use tokio::sync::Semaphore;
 /// The most requests that read files at a time; the others wait.
 const READERS_MOST: usize = 4;
 
+/// The most requests to batches at a time; the others wait.
+const WRITERS_MOST: usize = 8;
+
 /// What the pages share.
 pub(super) struct Site {
     pub(super) roots: MemoryRoots,
@@ -30,7 +34,11 @@ pub(super) struct Site {
     pub(super) watch: Watch,
     /// Opened with the first page that needs it, and shared from then on.
     memory: Mutex<Option<Arc<IssueMemory>>>,
+    lookers: Semaphore,
     readers: Semaphore,
+    writers: Semaphore,
+    /// The report that was made last.
+    pub(super) report: Mutex<Option<KeptReport>>,
 }
 
 impl Site {
@@ -41,7 +49,10 @@ impl Site {
             controls,
             watch: Watch::new(),
             memory: Mutex::default(),
+            lookers: Semaphore::new(1),
             readers: Semaphore::new(READERS_MOST),
+            writers: Semaphore::new(WRITERS_MOST),
+            report: Mutex::default(),
         })
     }
 
@@ -49,7 +60,11 @@ impl Site {
     pub(super) fn service(self: Arc<Self>) -> TowerToHyperService<Router> {
         Arc::clone(&self).keep_watch();
         let guard = from_fn_with_state(Arc::clone(&self), door::guard);
-        let routes = routes().fallback(pages::missing);
+        let mut routes = routes();
+        if self.controls {
+            routes = routes.merge(control::routes());
+        }
+        let routes = routes.fallback(pages::missing);
         TowerToHyperService::new(routes.layer(guard).with_state(self))
     }
 
@@ -79,16 +94,42 @@ impl Site {
         Ok(memory)
     }
 
+    /// Looks at what batches publish on a thread beside the connections, whatever
+    /// else is read.
+    pub(super) async fn look<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Self) -> Result<T, CliError> + Send + 'static,
+    ) -> Result<T, CliError> {
+        self.beside(&self.lookers, look).await
+    }
+
     /// Reads files on a thread beside the connections.
     pub(super) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Self) -> Result<T, CliError> + Send + 'static,
     ) -> Result<T, CliError> {
-        let site = Arc::clone(self);
-        let lost = |error: String| crate::http::failed("read")(std::io::Error::other(error));
-        let place = self.readers.acquire().await;
+        self.beside(&self.readers, read).await
+    }
+
+    /// Asks a batch on a thread beside the connections; that may take as long as its
+    /// attempts take to end.
+    pub(super) async fn write<T: Send + 'static>(
+        self: &Arc<Self>,
+        write: impl FnOnce(&Self) -> Result<T, CliError> + Send + 'static,
+    ) -> Result<T, CliError> {
+        self.beside(&self.writers, write).await
+    }
+
+    async fn beside<T: Send + 'static>(
+        self: &Arc<Self>,
+        places: &Semaphore,
+        work: impl FnOnce(&Self) -> Result<T, CliError> + Send + 'static,
+    ) -> Result<T, CliError> {
+        let lost = |error: String| crate::http::failed("answer")(std::io::Error::other(error));
+        let place = places.acquire().await;
         let _place = place.map_err(|error| lost(error.to_string()))?;
-        let done = tokio::task::spawn_blocking(move || read(&site)).await;
+        let site = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || work(&site)).await;
         done.map_err(|error| lost(error.to_string()))?
     }
 }
@@ -99,6 +140,12 @@ fn routes() -> Router<Arc<Site>> {
         .route("/", get(pages::overview))
         .route("/events", get(pages::events))
         .route("/status.json", get(pages::status))
+        .route("/graph", get(work::graph))
+        .route("/log", get(work::log))
+        .route("/report", get(work::report))
+        .route("/issue", get(issue::issue))
+        .route("/output", get(issue::output))
+        .route("/evidence", get(issue::evidence))
         .route("/page.css", get(pages::style))
         .route("/page.js", get(pages::script))
 }

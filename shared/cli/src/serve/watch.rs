@@ -4,9 +4,9 @@
 use super::site::Site;
 use crate::error::CliError;
 use crate::status;
-use hyper::body::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use hyper::body::Bytes;
 use premath_view::status::StatusView;
 use premath_view::web::{Fragment, fragments};
 use std::convert::Infallible;
@@ -90,7 +90,7 @@ impl Site {
         if !is_fresh {
             let version = looked.1 + 1;
             let before = Arc::clone(&self.watch.frames.borrow());
-            let frame = self.read(move |site| {
+            let frame = self.look(move |site| {
                 let status = status::current(&site.roots, || site.memory())?;
                 let shown = fragments(&status, &site.viewer(), site.controls);
                 Ok(Frame::after(&before, status, shown, version))
@@ -142,7 +142,8 @@ fn event(fragment: &Fragment) -> Bytes {
         text.push_str(line);
         text.push('\n');
     }
-    text.push('\n');
+    // An event without a line of data is none, and what is shown would stay.
+    text.push_str("data:\n\n");
     text.into()
 }
 
@@ -195,6 +196,10 @@ mod tests {
     #[test]
     fn an_event_has_each_line_of_its_part() {
         let event = event(&fragment("lanes", "<p>\na</p>\n"));
-        assert_eq!(event, "event: lanes\ndata: <p>\ndata: a</p>\n\n");
+        assert_eq!(event, "event: lanes\ndata: <p>\ndata: a</p>\ndata:\n\n");
+        assert_eq!(
+            super::event(&fragment("lanes", "")),
+            "event: lanes\ndata:\n\n"
+        );
     }
 }

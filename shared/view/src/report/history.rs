@@ -43,7 +43,7 @@ pub fn history_lines(attempts: &[PastAttempt], viewer: &Viewer) -> Vec<String> {
     lines
 }
 
-fn facts(attempt: &AttemptView, viewer: &Viewer) -> Vec<Fact> {
+pub(crate) fn facts(attempt: &AttemptView, viewer: &Viewer) -> Vec<Fact> {
     let start = attempt.started_at.as_ref().unwrap_or(&attempt.finished_at);
     let lane = attempt.worker_id.as_ref();
     let mut facts = vec![(

@@ -7,12 +7,12 @@
 mod attempt;
 mod build;
 mod cluster;
-mod history;
+pub(crate) mod history;
 pub(crate) mod html;
 mod log;
 mod markdown;
 mod next;
-mod page;
+pub(crate) mod page;
 mod risk;
 mod text;
 mod timeline;

@@ -57,7 +57,7 @@ pub(super) struct Failure {
 }
 
 /// Returns the title of a report.
-pub(super) fn title(report: &ReportView) -> String {
+pub(crate) fn title(report: &ReportView) -> String {
     let about = match report.batches.as_slice() {
         [one] => format!("batch {}", one.batch_id),
         many => {

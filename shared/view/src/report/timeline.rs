@@ -1,9 +1,9 @@
 //! What the lanes of a batch did over time, as an SVG in a page.
 
-use crate::html::escaped;
 use super::page::at;
 use super::{AttemptOutcome, AttemptView, Reader, ReportView, ReportedBatch, ReportedIssue};
 use crate::figures::brief_ms;
+use crate::html::escaped;
 use jiff::Timestamp;
 use premath_kernel::issue::natural;
 use premath_kernel::json::id::WorkerName;

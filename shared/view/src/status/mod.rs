@@ -332,4 +332,4 @@ fn between(from: Timestamp, to: Timestamp) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

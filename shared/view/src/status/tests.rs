@@ -6,7 +6,7 @@ use premath_kernel::record::trajectory::BatchHolder;
 
 const BEGAN_MS: u64 = 1_000_000;
 
-fn now() -> Moment {
+pub(crate) fn now() -> Moment {
     Moment {
         wall: "2026-03-05T12:13:00Z".parse().unwrap(),
         boot_ms: BEGAN_MS + 7_980_000,
@@ -47,7 +47,7 @@ fn step() -> LiveStep {
     }
 }
 
-fn live() -> LiveBatch {
+pub(crate) fn live() -> LiveBatch {
     let holder = BatchHolder {
         host: "h".into(),
         boot_id: "b".into(),
@@ -82,7 +82,7 @@ fn live() -> LiveBatch {
     live
 }
 
-fn viewer(width: usize) -> Viewer {
+pub(crate) fn viewer(width: usize) -> Viewer {
     Viewer {
         now: now().wall,
         zone: TimeZone::UTC,

@@ -71,21 +71,21 @@ fn named(name: &str) -> String {
 /// Says what a batch does and for how long.
 pub(crate) fn state_text(batch: &BatchView, viewer: &Viewer) -> String {
     let since = viewer.clock(batch.started_at.time());
-        match (batch.state, &batch.ended_at) {
-            (BatchState::Ended, Some(at)) => format!(
-                "ended {} after {}, exit code {}",
-                viewer.when(at.time()),
-                brief_ms(batch.elapsed_ms),
-                batch
-                    .exit_code
-                    .map_or(UNKNOWN.to_owned(), |code| code.to_string())
-            ),
-            (state, _) => format!(
-                "{} for {} since {since}",
-                state.word(),
-                brief_ms(batch.elapsed_ms)
-            ),
-        }
+    match (batch.state, &batch.ended_at) {
+        (BatchState::Ended, Some(at)) => format!(
+            "ended {} after {}, exit code {}",
+            viewer.when(at.time()),
+            brief_ms(batch.elapsed_ms),
+            batch
+                .exit_code
+                .map_or(UNKNOWN.to_owned(), |code| code.to_string())
+        ),
+        (state, _) => format!(
+            "{} for {} since {since}",
+            state.word(),
+            brief_ms(batch.elapsed_ms)
+        ),
+    }
 }
 
 fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
@@ -106,11 +106,14 @@ fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
         let hint = "`harness-coordinator` with the same settings continues it";
         lines.push(format!("{}{hint}", named("")));
     }
-    if batch.state.is_running() && batch.age_ms > OLD_MS {
-        let age = brief_ms(batch.age_ms);
-        lines.push(format!("{}these figures are {age} old", named("")));
-    }
+    lines.extend(age_text(batch).map(|age| format!("{}{age}", named(""))));
     lines
+}
+
+/// Says how old the figures of a running batch are; `None` where they are not old.
+pub(crate) fn age_text(batch: &BatchView) -> Option<String> {
+    let is_old = batch.state.is_running() && batch.age_ms > OLD_MS;
+    is_old.then(|| format!("these figures are {} old", brief_ms(batch.age_ms)))
 }
 
 fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {

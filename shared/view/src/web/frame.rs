@@ -69,7 +69,7 @@ pub fn page(page: &Page<'_>) -> String {
     text.push_str("</ul></nav>\n");
     if page.is_live {
         text.push_str(
-            "<p class=\"link\" id=\"link\" role=\"status\">not live: this page does not change by \
+            "<p class=\"link\" id=\"link\">not live: this page does not change by \
              itself</p>\n",
         );
     }

@@ -4,14 +4,31 @@
 //! [`escaped`], so that it is text and nothing else. The page has no inline style
 //! and no inline script: its policy allows none.
 
+mod control;
+mod diff;
 mod frame;
+mod graph;
+mod issue;
 mod live;
+mod log;
 mod overview;
+mod report;
+mod verdict;
 
+#[cfg(test)]
+mod tests;
+
+pub use control::{Asking, Done, Field, asking, done};
 pub use frame::{Page, Place, message, page};
+pub use graph::{GraphNode, GraphView, graph};
+pub use issue::{IssuePage, IssueText, Need, issue};
 pub use live::{Fragment, fragments};
+pub use log::{LogFilter, LogPart, log};
 pub use overview::overview;
+pub use report::{report, report_title};
+pub use verdict::{Verdict, verdict};
 
+use crate::figures::NONE;
 use crate::html::escaped;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -56,6 +73,44 @@ fn foreign(text: &str) -> String {
     format!("<bdi>{}</bdi>", escaped(text))
 }
 
+/// Writes a text of several lines as it is.
+fn block(text: &str) -> String {
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| escaped(&line.replace('\t', "    ")))
+        .collect();
+    format!(
+        "<pre class=\"text\" tabindex=\"0\"><bdi>{}</bdi></pre>\n",
+        lines.join("\n")
+    )
+}
+
+/// Writes facts, each with its name; the values are HTML.
+fn facts(facts: &[(&str, String)], text: &mut String) {
+    text.push_str("<dl>\n");
+    for (name, value) in facts {
+        text.push_str(&format!(
+            "<dt>{}</dt><dd>{value}</dd>\n",
+            escaped(&capital(name))
+        ));
+    }
+    text.push_str("</dl>\n");
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
+}
+
+/// Writes what a file or a command holds, as text.
+pub fn printed(text: &str) -> String {
+    match text.trim().is_empty() {
+        true => "<p class=\"empty\">Nothing was printed.</p>\n".to_owned(),
+        false => block(text),
+    }
+}
+
 /// A column of a table: its head, and whether it holds figures.
 type Head = (&'static str, bool);
 
@@ -75,7 +130,13 @@ fn table(caption: &str, heads: &[Head], rows: &[Vec<String>], text: &mut String)
     for row in rows {
         text.push_str("<tr>");
         for ((head, is_figure), cell) in heads.iter().zip(row) {
-            let class = if *is_figure { " class=\"n\"" } else { "" };
+            // What a column does not say is left out on a phone.
+            let class = match (*is_figure, cell == NONE) {
+                (true, true) => " class=\"n none\"",
+                (true, false) => " class=\"n\"",
+                (false, true) => " class=\"none\"",
+                (false, false) => "",
+            };
             text.push_str(&format!(
                 "<td{class} data-h=\"{head}\"><div>{cell}</div></td>"
             ));

@@ -1,18 +1,24 @@
 //! How the batches are: what the overview consists of, each part as HTML.
 
-use super::{Head, foreign, issue_link, query_value, table};
+use super::{Head, capital, foreign, issue_link, query_value, table};
 use crate::figures::{NONE, Viewer, brief_ms, money, tokens};
 use crate::html::escaped;
 use crate::status::text::{
-    attempt_parts, cost_parts, last_event, pace_parts, pause_texts, queue_parts, state_text,
-    state_word, time_of, worries,
+    age_text, attempt_parts, cost_parts, last_event, pace_parts, pause_texts, queue_parts,
+    state_text, state_word, time_of, worries,
 };
 use crate::status::{BatchState, BatchView, LaneView, StatusView};
-use premath_kernel::record::live::LiveQueue;
+use premath_kernel::record::live::{LiveQueue, PauseKind};
 use std::fmt::Write;
 
+/// The most ended attempts of a batch that are shown.
+const OUTCOMES_SHOWN: usize = 10;
+
+/// Writes a part of the overview.
+type Part = fn(&Overview<'_>) -> String;
+
 /// The parts of the overview, in their order on the page.
-pub(super) const PARTS: [(&str, fn(&Overview<'_>) -> String); 6] = [
+pub(super) const PARTS: [(&str, Part); 6] = [
     ("counts", counts),
     ("state", state),
     ("attention", attention),
@@ -77,12 +83,6 @@ fn counts(overview: &Overview<'_>) -> String {
     format!("<p class=\"counts\">{} {issues}</p>\n", escaped(&runs))
 }
 
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(letters).collect()
-}
-
 fn state(overview: &Overview<'_>) -> String {
     let mut text = String::new();
     if overview.status.batches.is_empty() {
@@ -127,7 +127,11 @@ fn batch_state(batch: &BatchView, overview: &Overview<'_>, text: &mut String) {
     }
     text.push_str("<dl class=\"facts\">\n");
     for (name, value) in facts {
-        let _ = writeln!(text, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
+        let _ = writeln!(
+            text,
+            "<div><dt>{name}</dt><dd>{}</dd></div>",
+            escaped(&value)
+        );
     }
     text.push_str("</dl>\n");
     if batch.state == BatchState::Cut {
@@ -173,12 +177,13 @@ fn progress(queue: &LiveQueue, text: &mut String) {
 fn buttons(batch: &BatchView, text: &mut String) {
     let id = query_value(&batch.batch_id);
     text.push_str("<p class=\"buttons\">\n");
-    for (name, word) in [
-        ("pause", "Pause…"),
-        ("resume", "Resume…"),
-        ("drain", "Drain…"),
-        ("stop", "Stop…"),
-    ] {
+    let mut pauses = batch.pauses.iter();
+    let is_paused = pauses.any(|pause| pause.kind == PauseKind::Operator);
+    let first = match is_paused {
+        true => ("resume", "Resume…"),
+        false => ("pause", "Pause…"),
+    };
+    for (name, word) in [first, ("drain", "Drain…"), ("stop", "Stop…")] {
         let _ = writeln!(
             text,
             "<a class=\"button\" id=\"{name}-{id}\" href=\"/control/{name}?batch={id}\">{word}</a>"
@@ -190,6 +195,13 @@ fn buttons(batch: &BatchView, text: &mut String) {
 fn attention(overview: &Overview<'_>) -> String {
     let mut text = String::new();
     for batch in &overview.status.batches {
+        if let Some(age) = age_text(batch) {
+            let _ = writeln!(
+                text,
+                "<p class=\"notice warn\"><b>Old</b> {}</p>",
+                escaped(&age)
+            );
+        }
         for pause in pause_texts(batch, overview.viewer) {
             let _ = writeln!(
                 text,
@@ -327,7 +339,8 @@ fn queue(overview: &Overview<'_>) -> String {
 fn outcomes(overview: &Overview<'_>) -> String {
     let mut text = "<h2>Ended last</h2>\n".to_owned();
     let batches = overview.status.batches.iter();
-    let outcomes: Vec<_> = batches.flat_map(|batch| &batch.outcomes).collect();
+    let outcomes = batches.flat_map(|batch| batch.outcomes.iter().take(OUTCOMES_SHOWN));
+    let outcomes: Vec<_> = outcomes.collect();
     if outcomes.is_empty() {
         text.push_str("<p class=\"empty\">No attempt has ended yet.</p>\n");
         return text;
@@ -347,6 +360,11 @@ fn outcomes(overview: &Overview<'_>) -> String {
                 true => "<span class=\"state good\">closed</span>",
                 false => "<span class=\"state bad\">not closed</span>",
             };
+            // It says more than the word where more happened.
+            let ending = match outcome.ending.as_str() {
+                "closed" => String::new(),
+                ending => format!(" {}", foreign(ending)),
+            };
             let class = match &outcome.failure_class {
                 Some(class) => format!(
                     " <a href=\"/log?class={}\"><code>{}</code></a>",
@@ -362,7 +380,7 @@ fn outcomes(overview: &Overview<'_>) -> String {
                     issue_link(&outcome.issue_id),
                     foreign(&outcome.title)
                 ),
-                format!("{word} {}{class}", foreign(&outcome.ending)),
+                format!("{word}{ending}{class}"),
                 escaped(&outcome.worker_id),
                 brief_ms(outcome.duration_ms),
                 outcome.attempt.to_string(),
