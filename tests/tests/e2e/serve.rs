@@ -161,7 +161,7 @@ impl Served {
         assert!(ended.code.is_some(), "{ended:?}");
     }
 
-    /// Waits until a page says something.
+    /// Waits until a page contains a text.
     #[track_caller]
     fn says(&self, path: &str, text: &str) -> String {
         let mut last = String::new();

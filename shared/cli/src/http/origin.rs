@@ -95,7 +95,7 @@ impl Names {
 }
 
 /// Returns the one value of a header; `Some(None)` where there are several, or one
-/// that is no text.
+/// that is not text.
 fn one(headers: &HeaderMap, name: HeaderName) -> Option<Option<&str>> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;

@@ -21,8 +21,8 @@ const FRESH: Duration = Duration::from_millis(900);
 const AGAIN: Duration = Duration::from_secs(1);
 /// The most streams at a time.
 const STREAMS_MOST: usize = 128;
-/// A stream that has nothing to say says so this often, so that one whose client
-/// is gone is found.
+/// A stream without news sends a comment this often, so that one whose client is
+/// gone is found.
 const QUIET_MOST: Duration = Duration::from_secs(15);
 /// How soon a client comes back whose stream broke, in milliseconds.
 const RETRY: &str = "retry: 2000\n\n";

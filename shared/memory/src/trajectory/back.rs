@@ -27,7 +27,7 @@ pub struct BackBounds {
 pub struct RowsBack {
     /// The rows, the last one first, each with where its line begins.
     pub rows: Vec<(u64, StepRow)>,
-    /// The lines that are no rows.
+    /// How many lines cannot be read as rows.
     pub unreadable: u64,
     /// Where the lines before these end; `None` where there are none.
     pub before: Option<u64>,

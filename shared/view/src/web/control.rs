@@ -17,11 +17,11 @@ pub struct Asking<'a> {
     pub form_value: &'a str,
     /// The batch or the issue, under its name.
     pub subject: (&'static str, &'a str),
-    /// What can be said beside it.
+    /// What a person can add to it.
     pub fields: &'a [Field],
 }
 
-/// Something that can be said beside an answer.
+/// Something that a person can add to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// Why.

@@ -150,7 +150,7 @@ fn places(count: usize, edges: &[(usize, usize)]) -> Places {
         }
         number(&columns, &mut row);
     }
-    // A layer that is too high goes on in a column of its own.
+    // A layer that is too high continues in a column of its own.
     let mut found = vec![(0, 0); count];
     let mut column = 0;
     for nodes in columns.values() {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_drawn_and_too_many_issues_are_said_in_words() {
+    fn a_cycle_is_drawn_and_too_many_issues_are_listed_in_words() {
         let cycle = vec![node("a", &["b"]), node("b", &["a"]), node("c", &["b"])];
         assert!(graph(&GraphView::of(cycle)).contains("<svg"));
         let many = (0..=DRAWN).map(|n| node(&n.to_string(), &["0"]));

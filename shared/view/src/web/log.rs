@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The rows that are shown. An empty text is no filter.
+/// The rows that are shown. An empty text filters nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LogFilter {
@@ -29,7 +29,7 @@ pub struct LogFilter {
 pub struct LogPart {
     /// The rows, the last one first.
     pub rows: Vec<StepRow>,
-    /// How many lines are no rows.
+    /// How many lines cannot be read as rows.
     pub unreadable: u64,
     /// Where the lines before these end; `None` where there are none.
     pub before: Option<u64>,
@@ -101,7 +101,7 @@ pub fn log(part: &LogPart, filter: &LogFilter, viewer: &Viewer) -> String {
     if part.unreadable > 0 {
         let _ = writeln!(
             text,
-            "<p class=\"notice warn\">{} line(s) of this part are no rows and are left out; \
+            "<p class=\"notice warn\">{} line(s) of this part cannot be read and are left out; \
             <code>premath audit</code> names them.</p>",
             part.unreadable
         );

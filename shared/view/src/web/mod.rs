@@ -49,12 +49,12 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// Returns a text as a value in a query.
-pub fn query_value(text: &str) -> String {
+fn query_value(text: &str) -> String {
     utf8_percent_encode(text, PLAIN).to_string()
 }
 
 /// Returns the address of an issue's page.
-pub fn issue_address(id: &str) -> String {
+fn issue_address(id: &str) -> String {
     format!("/issue?id={}", query_value(id))
 }
 
