@@ -35,6 +35,7 @@ use crate::trajectory::TrajectoryArgs;
 use crate::transport_dispatch::TransportDispatchArgs;
 use crate::trust::TrustArgs;
 use crate::upkeep::{CleanArgs, DoctorArgs, UninstallArgs};
+use crate::watch::WatchArgs;
 use crate::why::WhyArgs;
 use crate::world::WorldArgs;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -100,6 +101,11 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Show the batch in a browser: a web page on loopback
     Serve(ServeArgs),
+    /// Watch the batch that runs, and control it by keys
+    ///
+    /// Lanes, queue, last outcomes, pace and cost, and what a lane prints. ? shows the keys; q leaves
+    /// the view, and the batch continues.
+    Watch(WatchArgs),
     /// Say why an issue is not worked on, or why it did not close
     Why(WhyArgs),
     /// Print what an attempt of an issue, or a lane, prints
@@ -184,6 +190,7 @@ impl Command {
             Self::Say(args) => args.run(),
             Self::Status(args) => args.run(),
             Self::Serve(args) => args.run(json),
+            Self::Watch(args) => args.run(),
             Self::Why(args) => args.run(),
             Self::Logs(args) => args.run(),
             Self::Diff(args) => args.run(),

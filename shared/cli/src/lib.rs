@@ -49,6 +49,7 @@ mod trajectory;
 mod transport_dispatch;
 mod trust;
 mod upkeep;
+mod watch;
 mod why;
 mod world;
 
@@ -78,6 +79,11 @@ pub fn main() -> ExitCode {
     }
     if let command::Command::Logs(logs) = &cli.command
         && let Some(ended) = logs.follow(cli.json)
+    {
+        return ended;
+    }
+    if let command::Command::Watch(watch) = &cli.command
+        && let Some(ended) = watch.show(cli.json)
     {
         return ended;
     }

@@ -139,22 +139,46 @@ impl LogsArgs {
     fn open(&self) -> Result<(Log, MemoryRoots), CliError> {
         let folder = self.repo_root.as_deref().unwrap_or(Path::new("."));
         let roots = MemoryRoots::discover(folder)?;
-        let attempt = Attempt::find(&self.name, &roots)?;
-        let output = StepOutput::open(&roots, &attempt.step_id).map_err(StoreError::from)?;
-        let agent = attempt.agent.as_deref().and_then(Agent::named);
-        let log = Log {
-            output,
-            attempt,
-            wanted: self.stream.map(|stream| match stream {
-                WantedStream::Stdout => OutputStream::Stdout,
-                WantedStream::Stderr => OutputStream::Stderr,
-            }),
-            agent: agent.filter(|_| !self.raw),
-            raw: self.raw,
-            roots: roots.clone(),
-            places: BTreeMap::new(),
-        };
+        let wanted = self.stream.map(|stream| match stream {
+            WantedStream::Stdout => OutputStream::Stdout,
+            WantedStream::Stderr => OutputStream::Stderr,
+        });
+        let log = Log::open(&self.name, &roots, wanted, self.raw)?;
         Ok((log, roots))
+    }
+}
+
+/// What an attempt prints, as the lines that `premath logs --follow` prints.
+#[derive(Debug)]
+pub(crate) struct FollowedLog {
+    log: Log,
+    text: LogText,
+    most: Option<usize>,
+}
+
+impl FollowedLog {
+    /// Begins with the last lines of an attempt of an issue or a lane.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`], also where there is no such attempt.
+    pub(crate) fn open(name: &str, roots: &MemoryRoots, most: usize) -> Result<Self, CliError> {
+        Ok(Self {
+            log: Log::open(name, roots, None, false)?,
+            text: LogText::default(),
+            most: Some(most),
+        })
+    }
+
+    /// Returns what was printed since the last look, and whether the attempt runs.
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] where its output cannot be read.
+    pub(crate) fn read(&mut self) -> Result<(String, bool), CliError> {
+        let view = self.log.next(self.most.take())?;
+        let runs = view.running;
+        Ok((shown(&view, &mut self.text), runs))
     }
 }
 
@@ -163,6 +187,12 @@ fn failed(error: CliError, json: bool) -> ExitCode {
 }
 
 fn answer(view: LogView, text: &mut LogText) -> Answer {
+    let shown = shown(&view, text);
+    Answer::new(view, shown)
+}
+
+/// Returns lines of a log for a person.
+fn shown(view: &LogView, text: &mut LogText) -> String {
     let mut shown = String::new();
     if view.skipped_bytes > 0 {
         shown.push_str(&format!(
@@ -177,7 +207,7 @@ fn answer(view: LogView, text: &mut LogText) -> Answer {
         ));
     }
     shown.push_str(&text.text(&view.lines));
-    Answer::new(view, shown)
+    shown
 }
 
 /// Where a stream was read to.
@@ -203,6 +233,26 @@ struct Log {
 }
 
 impl Log {
+    fn open(
+        name: &str,
+        roots: &MemoryRoots,
+        wanted: Option<OutputStream>,
+        raw: bool,
+    ) -> Result<Self, CliError> {
+        let attempt = Attempt::find(name, roots)?;
+        let output = StepOutput::open(roots, &attempt.step_id).map_err(StoreError::from)?;
+        let agent = attempt.agent.as_deref().and_then(Agent::named);
+        Ok(Self {
+            output,
+            attempt,
+            wanted,
+            agent: agent.filter(|_| !raw),
+            raw,
+            roots: roots.clone(),
+            places: BTreeMap::new(),
+        })
+    }
+
     fn next(&mut self, most: Option<usize>) -> Result<LogView, CliError> {
         let runs = self.attempt.worktree.is_some() && self.attempt.runs(&self.roots)?;
         self.looked(runs, most)

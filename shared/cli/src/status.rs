@@ -9,6 +9,7 @@ use clap::Args;
 use harness_worker::stderr::local_zone;
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
+use premath_kernel::json::time::Moment;
 use premath_kernel::record::live::{LiveBatch, LiveQueue, QueueScope};
 use premath_memory::live::{LiveFolder, store_stamp};
 use premath_memory::roots::MemoryRoots;
@@ -73,6 +74,8 @@ impl StatusArgs {
         };
         Finished::on("status", "issuesPath", Ok(roots.issues.clone()), |_| {
             let view = current(&roots, || paths::open(&roots.issues, false))?;
+            let now = clock::now();
+            let view = status(&roots, now, queue)?;
             let viewer = Viewer {
                 now: clock::now().wall,
                 zone: local_zone(),
@@ -98,6 +101,12 @@ impl StatusArgs {
 pub(crate) fn current<M: Deref<Target = IssueMemory>>(
     roots: &MemoryRoots,
     open: impl FnOnce() -> Result<M, CliError>,
+/// Returns how the batches of a repository are; where none runs, with its issues as
+/// `count` counts them.
+pub(crate) fn status(
+    roots: &MemoryRoots,
+    now: Moment,
+    count: impl FnOnce(&MemoryRoots, Option<&LiveBatch>) -> Result<LiveQueue, CliError>,
 ) -> Result<StatusView, CliError> {
     let published = LiveFolder::of(roots).read()?;
     let runs = published.iter().any(is_running);
@@ -106,6 +115,9 @@ pub(crate) fn current<M: Deref<Target = IssueMemory>>(
         false => Some(queue(roots, published.first(), open)?),
     };
     Ok(StatusView::of(&published, &is_alive, queue, clock::now()))
+        false => Some(count(roots, published.first())?),
+    };
+    Ok(StatusView::of(&published, &is_alive, queue, now))
 }
 
 /// Returns whether the process of a batch runs, as far as can be seen.
@@ -126,6 +138,7 @@ fn queue<M: Deref<Target = IssueMemory>>(
     last: Option<&LiveBatch>,
     open: impl FnOnce() -> Result<M, CliError>,
 ) -> Result<LiveQueue, CliError> {
+pub(crate) fn queue(roots: &MemoryRoots, last: Option<&LiveBatch>) -> Result<LiveQueue, CliError> {
     let stamp = store_stamp(&roots.issues);
     if let Some(counted) = last.and_then(|last| last.queue.as_ref())
         && counted.store.is_some()

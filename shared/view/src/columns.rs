@@ -38,6 +38,33 @@ impl Column {
     }
 }
 
+/// How many marks over one character are shown.
+const MARKS_MAX: usize = 3;
+
+/// Returns a text as one line that has the same width on every terminal: it is
+/// escaped, and without what joins or varies characters, which terminals draw
+/// differently.
+pub(crate) fn steady(text: &str) -> String {
+    let mut marks = 0;
+    let escaped = plain(text);
+    let kept = escaped.chars().filter(|c| {
+        marks = match c.width() {
+            Some(0) => marks + 1,
+            _ => 0,
+        };
+        marks <= MARKS_MAX && !is_joining(*c)
+    });
+    kept.collect()
+}
+
+/// Returns whether a character has no shape of its own and changes its neighbours:
+/// joiners, variation selectors, tags, tones of skin.
+const fn is_joining(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Returns how many columns a text takes on a terminal: those of East Asian
 /// scripts and emoji take two.
 pub(crate) fn width_of(text: &str) -> usize {
@@ -55,7 +82,7 @@ pub fn lines(
 ) -> Vec<String> {
     let cells: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| plain(cell).into_owned()).collect())
+        .map(|row| row.iter().map(|cell| steady(cell)).collect())
         .collect();
     let widths: Vec<usize> = columns
         .iter()
@@ -155,7 +182,7 @@ pub(crate) fn flowed(mark: &str, parts: &[String], width: usize) -> Vec<String> 
     let mut lines: Vec<String> = Vec::new();
     let indent = width_of(mark);
     for part in parts {
-        let part = plain(part);
+        let part = steady(part);
         let length = width_of(&part);
         match lines.last_mut() {
             // A comma may follow.

@@ -8,6 +8,7 @@ pub mod columns;
 pub mod diff;
 pub mod figures;
 mod html;
+pub mod live;
 pub mod log;
 pub mod metrics;
 pub mod plan;

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use premath_kernel::issue::Status;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::control::{CancelThen, ControlOperation, ControlResult};
+use premath_memory::roots::MemoryRoots;
 use premath_memory::{IssueChange, IssueEdit, IssueRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -84,7 +85,7 @@ impl CancelArgs {
             };
             let reason = self.reason.or("cancelled by the operator");
             let asked = self.which.asked(reason.text());
-            cancel(asked, input, |change| {
+            cancel(&roots()?, asked, input, |change| {
                 let authority = reason.clone().authority()?;
                 Ok(memory.operate(authority, change)?)
             })
@@ -98,6 +99,7 @@ impl CancelArgs {
 ///
 /// [`CliError`] where nothing was cancelled.
 pub(crate) fn cancel(
+    roots: &MemoryRoots,
     asked: Asked<'_>,
     input: CancelInput,
     mut change: impl FnMut(IssueChange) -> Result<IssueRow, CliError>,
@@ -107,7 +109,7 @@ pub(crate) fn cancel(
         issues: input.issues,
         then,
     };
-    let mut answer = asked.ask(&roots()?, operation)?;
+    let mut answer = asked.ask(roots, operation)?;
     if answer.issues.is_empty() {
         return Err(CliError::ControlRefused(answer.detail));
     }

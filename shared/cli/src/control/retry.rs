@@ -12,6 +12,7 @@ use premath_kernel::issue::{Issue, Status};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::control::{ControlOperation, ControlResult, IssueControl};
 use premath_memory::control::ControlError;
+use premath_memory::roots::MemoryRoots;
 use premath_memory::{IssueChange, IssueRow};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,7 +62,7 @@ impl AgainArgs {
                 issues,
                 note: self.note,
             };
-            again(asked, &input, |change| {
+            again(&roots()?, asked, &input, |change| {
                 let authority = reason.clone().authority()?;
                 Ok(memory.operate(authority, change)?)
             })
@@ -84,6 +85,7 @@ impl AgainArgs {
 ///
 /// [`CliError`] where a batch runs and cannot be asked.
 pub(crate) fn again(
+    roots: &MemoryRoots,
     asked: Asked<'_>,
     input: &RetryInput,
     mut change: impl FnMut(IssueChange) -> Result<IssueRow, CliError>,
@@ -106,7 +108,7 @@ pub(crate) fn again(
     let issues: Vec<IssueId> = opened.map(|issue| issue.issue_id.clone()).collect();
     let (batch_id, notes) = match issues.is_empty() {
         true => (None, Vec::new()),
-        false => match asked.ask(&roots()?, ControlOperation::Retry { issues }) {
+        false => match asked.ask(roots, ControlOperation::Retry { issues }) {
             Ok(answer) => {
                 for issue in answer.issues {
                     outcomes.insert(issue.issue_id.clone(), issue);

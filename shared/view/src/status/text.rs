@@ -58,7 +58,7 @@ fn batch_lines(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     }
     if !batch.outcomes.is_empty() {
         lines.push(String::new());
-        lines.extend(outcome_lines(&batch.outcomes, viewer));
+        lines.extend(outcome_lines(&batch.outcomes, viewer, OUTCOMES_SHOWN));
     }
     lines
 }
@@ -70,6 +70,7 @@ fn named(name: &str) -> String {
 
 /// Says what a batch does and for how long.
 pub(crate) fn state_text(batch: &BatchView, viewer: &Viewer) -> String {
+pub(crate) fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let since = viewer.clock(batch.started_at.time());
     match (batch.state, &batch.ended_at) {
         (BatchState::Ended, Some(at)) => format!(
@@ -133,6 +134,7 @@ fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
 
 /// Says how many issues there are of each kind that there is.
 pub(crate) fn queue_parts(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
     let next = queue.next_retry_at.as_ref();
     let next = next.map_or(String::new(), |at| {
         format!(", next {}", viewer.when(at.time()))
@@ -179,6 +181,7 @@ fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
 
 /// Says how fast a batch is, and when it will be done.
 pub(crate) fn pace_parts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let estimate = &batch.estimate;
     let rate = match estimate.closed_per_hour {
         Some(rate) => format!("{rate:.1} closed an hour"),
@@ -204,6 +207,7 @@ fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
 
 /// Says how the attempts of a batch ended.
 pub(crate) fn attempt_parts(batch: &BatchView) -> Vec<String> {
+pub(crate) fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let (totals, closes) = (&batch.totals, batch.totals.closes);
     let counts = [
         (1, format!("{} ended", totals.attempts)),
@@ -246,6 +250,7 @@ fn cost(batch: &BatchView) -> String {
 
 /// Says what a batch cost, in money and in tokens.
 pub(crate) fn cost_parts(batch: &BatchView) -> [String; 2] {
+pub(crate) fn cost(batch: &BatchView) -> String {
     let of = |used: Option<String>, bound: Option<String>, unit: &str| match (used, bound) {
         (Some(used), Some(bound)) => format!("{used} of {bound} {unit}"),
         (Some(used), None) => format!("{used} {unit}"),
@@ -271,6 +276,7 @@ fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
 
 /// Says why lanes wait, a line each.
 pub(crate) fn pause_texts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let until = |until: &Option<Stamp>| match until {
         Some(at) => format!("until {}", viewer.when(at.time())),
         None => format!("until {UNKNOWN}"),
@@ -303,6 +309,9 @@ fn attention(batch: &BatchView) -> Vec<String> {
 /// Returns the lanes that a person should look at, each with the reason: those
 /// that are lost, silent, late or about to lose their lease.
 pub(crate) fn worries(batch: &BatchView) -> Vec<(&WorkerName, String)> {
+/// What a person should look at: lanes that are lost, silent, late or about to
+/// lose their lease.
+pub(crate) fn attention(batch: &BatchView) -> Vec<String> {
     if !batch.state.is_running() {
         return Vec::new();
     }
@@ -350,7 +359,8 @@ fn worry(attempt: &AttemptView) -> Option<String> {
     None
 }
 
-fn lane_lines(lanes: &[LaneView], width: usize) -> Vec<String> {
+/// Returns the lanes as a table, of which the first line is its head.
+pub(crate) fn lane_lines(lanes: &[LaneView], width: usize) -> Vec<String> {
     let columns = [
         Column::text("LANE"),
         Column::text("ISSUE"),
@@ -434,7 +444,9 @@ pub(crate) fn last_event(attempt: &AttemptView) -> String {
     }
 }
 
-fn outcome_lines(outcomes: &[LiveOutcome], viewer: &Viewer) -> Vec<String> {
+/// Returns the attempts that ended last, `most` of them, as a table, of which the
+/// first line is its head.
+pub(crate) fn outcome_lines(outcomes: &[LiveOutcome], viewer: &Viewer, most: usize) -> Vec<String> {
     let columns = [
         Column::text("ENDED"),
         Column::text("ISSUE"),
@@ -445,7 +457,7 @@ fn outcome_lines(outcomes: &[LiveOutcome], viewer: &Viewer) -> Vec<String> {
     ];
     let rows: Vec<Vec<String>> = outcomes
         .iter()
-        .take(OUTCOMES_SHOWN)
+        .take(most)
         .map(|outcome| {
             let class = outcome.failure_class.as_ref();
             let class = class.map_or(String::new(), |class| format!(": {class}"));

@@ -175,7 +175,9 @@ pub(super) fn cancel(caller: Caller<'_>, arguments: ToolArguments) -> Result<Ans
         then: input.then.unwrap_or_default().into(),
     };
     let asked = caller.asked(&input.reason);
-    cancelled(asked, wanted, |change| caller.change(change))
+    cancelled(&paths::roots()?, asked, wanted, |change| {
+        caller.change(change)
+    })
 }
 
 /// What agents are given.
@@ -222,5 +224,7 @@ pub(super) fn retry(caller: Caller<'_>, arguments: ToolArguments) -> Result<Answ
         note: input.note,
     };
     let asked = caller.asked(&input.reason);
-    again(asked, &wanted, |change| caller.change(change))
+    again(&paths::roots()?, asked, &wanted, |change| {
+        caller.change(change)
+    })
 }

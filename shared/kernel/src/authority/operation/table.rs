@@ -130,6 +130,7 @@ operations! {
         "op/premath.service_uninstall" "service uninstall" - - writes;
         "op/premath.service_show"      "service show"      - - reads;
         "op/premath.serve"           "serve"           - - reads;
+        "op/premath.watch"           "watch"           - - writes IssueUpdate;
         "op/premath.why"             "why"             - - reads;
         "op/premath.logs"            "logs"            - - reads;
         "op/premath.diff"            "diff"            - - reads;
