@@ -39,6 +39,12 @@ pub struct Arguments {
     /// Warnings and errors are printed on stderr as always.
     #[arg(long, conflicts_with = "json")]
     pub quiet: bool,
+    /// Print lines, also on a terminal
+    ///
+    /// Without it a terminal shows the live view, unless --json or --quiet is given, TERM is
+    /// `dumb`, or NO_COLOR, CI or PREMATH_LOG is set.
+    #[arg(long)]
+    pub plain: bool,
 }
 
 /// A command other than the loop.

@@ -1,5 +1,6 @@
 //! The `harness-coordinator` binary. Its hidden mode is a lane's supervisor.
 
+mod live;
 mod worktrees;
 
 use clap::Parser;
@@ -17,6 +18,9 @@ use harness_worker::settings::{FileSettings, Settings};
 use harness_worker::stderr::{failed, local_zone, say};
 use harness_worker::supervisor;
 use harness_worker::trust;
+use jiff::Zoned;
+use live::LiveReporter;
+use premath_cli::Beside;
 use premath_kernel::json::plain::plain;
 use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
@@ -55,8 +59,11 @@ fn batch(arguments: &Arguments) -> u8 {
     });
     match planned {
         Ok((plan, interrupt, inbox)) => {
-            let mut reporter = reporter(arguments.json, arguments.quiet);
-            perform(plan, interrupt, inbox, &mut *reporter)
+            let reporter = match arguments.plain {
+                true => lines_reporter(arguments.json, arguments.quiet),
+                false => reporter(&plan.settings.roots, arguments.json, arguments.quiet),
+            };
+            perform(plan, interrupt, inbox, reporter)
         }
         Err(code) => code,
     }
@@ -187,19 +194,34 @@ fn listened(interrupt: &Interrupt) -> Result<Inbox, u8> {
 }
 
 /// Runs a plan with a reporter.
-fn perform(plan: Plan, interrupt: Interrupt, inbox: Inbox, reporter: &mut dyn Reporter) -> u8 {
-    match run(plan, interrupt, inbox, reporter) {
+fn perform(plan: Plan, interrupt: Interrupt, inbox: Inbox, mut reporter: Box<dyn Reporter>) -> u8 {
+    let ran = run(plan, interrupt, inbox, &mut *reporter);
+    // The terminal is as it was before an error is printed.
+    drop(reporter);
+    match ran {
         Ok(summary) => summary.exit_code,
         Err(error) => failed(&error, error.hint(), error.exit_code()),
     }
 }
 
-fn reporter(json: bool, is_quiet: bool) -> Box<dyn Reporter> {
+/// Returns the reporter: the live view on a terminal.
+fn reporter(roots: &MemoryRoots, json: bool, is_quiet: bool) -> Box<dyn Reporter> {
+    let view = (!json && !is_quiet).then(|| Beside::of(roots)).flatten();
+    match view {
+        Some(view) => Box::new(LiveReporter::new(view, wall)),
+        None => lines_reporter(json, is_quiet),
+    }
+}
+
+fn wall() -> Zoned {
+    clock::now().wall.to_zoned(local_zone())
+}
+
+fn lines_reporter(json: bool, is_quiet: bool) -> Box<dyn Reporter> {
     if json {
         return Box::new(JsonReporter::new(std::io::stdout(), || clock::now().wall));
     }
-    let now = || clock::now().wall.to_zoned(local_zone());
-    let reporter = HumanReporter::new(std::io::stdout(), std::io::stderr(), now);
+    let reporter = HumanReporter::new(std::io::stdout(), std::io::stderr(), wall);
     Box::new(reporter.quiet(is_quiet))
 }
 
@@ -228,7 +250,8 @@ fn show_example(dir: Option<&Path>, json: bool) -> u8 {
     };
     let repository = prepared.repository.clone();
     let rule = prepared.plan.settings.landing.clone();
-    let code = perform(prepared.plan, interrupt, inbox, &mut *reporter(json, false));
+    let reporter = reporter(&prepared.plan.settings.roots, json, false);
+    let code = perform(prepared.plan, interrupt, inbox, reporter);
     if code > exit::FAILED {
         return code;
     }

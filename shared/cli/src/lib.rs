@@ -53,6 +53,8 @@ mod watch;
 mod why;
 mod world;
 
+pub use watch::{Beside, HeldStream};
+
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 

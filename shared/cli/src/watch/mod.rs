@@ -1,10 +1,13 @@
 //! `premath watch`: the live view on a terminal.
 
+mod beside;
 mod input;
 mod operate;
 mod screen;
 mod session;
 mod source;
+
+pub use beside::{Beside, HeldStream};
 
 use crate::answer::{Finished, deliver};
 use crate::error::CliError;
@@ -52,7 +55,7 @@ impl WatchArgs {
 }
 
 fn shown(roots: &MemoryRoots) -> Result<(), CliError> {
-    let mut session = Session::begin(roots)?;
+    let mut session = Session::begin(roots, None)?;
     let failed = |error| CliError::Terminal(error);
     let mut screen = Screen::begin().map_err(failed)?;
     let ended = session.run(&mut screen);

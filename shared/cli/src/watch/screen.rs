@@ -27,9 +27,23 @@ const BUFFER: usize = 64 << 10;
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Returns whether there is a terminal that can show the view.
-pub(crate) fn is_possible() -> bool {
+pub(super) fn is_possible() -> bool {
     let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     has_terminal && variable("TERM").is_some_and(|term| term != "dumb")
+}
+
+/// Returns whether the terminal is this program's: one in the background is stopped
+/// where it changes the terminal.
+pub(super) fn is_foreground() -> bool {
+    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+}
+
+/// Returns whether the view is on the terminal.
+pub(super) fn is_on() -> bool {
+    BEFORE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .is_some()
 }
 
 /// Returns whether colours are wanted.

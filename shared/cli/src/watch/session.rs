@@ -2,7 +2,7 @@
 
 use super::input::{Typed, typed};
 use super::operate::perform;
-use super::screen::{Screen, has_colour};
+use super::screen::{self, Screen, has_colour};
 use super::source::Source;
 use crate::error::CliError;
 use crate::logs::FollowedLog;
@@ -19,6 +19,8 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +33,20 @@ const WAIT: Duration = Duration::from_millis(200);
 /// How many of the last lines of a log are shown first.
 const LINES: usize = 1_000;
 
+/// An answer or a refusal, in a line.
+type Said = Result<String, String>;
+
+/// What a program has to say in the view that it shows beside its work.
+#[derive(Debug)]
+pub(super) struct Host {
+    /// The batch that the program runs.
+    pub(super) batch: BatchId,
+    /// Whether the view is to end.
+    pub(super) is_over: Arc<AtomicBool>,
+    /// Lines for the status line.
+    pub(super) warnings: Receiver<String>,
+}
+
 /// A person at the live view.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -39,14 +55,12 @@ pub(super) struct Session {
     status: StatusView,
     view: LiveView,
     log: Option<FollowedLog>,
-    answers: (
-        Sender<Result<String, String>>,
-        Receiver<Result<String, String>>,
-    ),
+    answers: (Sender<Said>, Receiver<Said>),
     signals: Signals,
     /// The batches that ran when it was looked at last.
     running: Vec<BatchId>,
     is_changed: bool,
+    host: Option<Host>,
 }
 
 /// Whether the view stays.
@@ -58,20 +72,36 @@ enum Stay {
 
 impl Session {
     /// Reads the figures for the first time.
-    pub(super) fn begin(roots: &MemoryRoots) -> Result<Self, CliError> {
+    ///
+    /// # Errors
+    ///
+    /// [`CliError`] where they cannot be read.
+    pub(super) fn begin(roots: &MemoryRoots, host: Option<Host>) -> Result<Self, CliError> {
         let mut source = Source::of(roots);
         let status = source.look(clock::now())?;
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT]);
+        let colour = has_colour();
+        let (signals, view) = match &host {
+            // The others are the program's.
+            Some(host) => (
+                Signals::new([SIGTSTP, SIGCONT]),
+                LiveView::of_own_batch(colour, &host.batch),
+            ),
+            None => (
+                Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT]),
+                LiveView::new(colour),
+            ),
+        };
         Ok(Self {
             roots: roots.clone(),
             running: running(&status),
             source,
             status,
-            view: LiveView::new(has_colour()),
+            view,
             log: None,
             answers: unbounded(),
             signals: signals.map_err(CliError::Terminal)?,
             is_changed: true,
+            host,
         })
     }
 
@@ -82,8 +112,8 @@ impl Session {
             if self.signalled(screen)? == Stay::Ends {
                 return Ok(());
             }
-            while let Ok(answer) = self.answers.1.try_recv() {
-                self.answered(answer);
+            if self.heard() == Stay::Ends {
+                return Ok(());
             }
             if looked.elapsed() >= AGAIN {
                 looked = Instant::now();
@@ -101,6 +131,35 @@ impl Session {
         }
     }
 
+    /// Takes answers, and what the program says that shows the view.
+    fn heard(&mut self) -> Stay {
+        while let Ok(answer) = self.answers.1.try_recv() {
+            self.answered(answer);
+        }
+        let Some(host) = &self.host else {
+            return Stay::Stays;
+        };
+        if let Some(warning) = host.warnings.try_iter().last() {
+            self.view.note(&warning);
+            self.is_changed = true;
+        }
+        match host.is_over.load(Ordering::Relaxed) {
+            true => Stay::Ends,
+            false => Stay::Stays,
+        }
+    }
+
+    /// Stops the process where Ctrl-Z asks for that, for as long as it runs: once
+    /// handled, the signal does nothing by itself.
+    pub(super) fn keep_suspending(mut self) {
+        for signal in self.signals.forever() {
+            if signal == SIGTSTP {
+                // It is a valid signal.
+                let _ = emulate_default_handler(SIGTSTP);
+            }
+        }
+    }
+
     fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
         let viewer = Viewer {
             now: clock::now().wall,
@@ -112,6 +171,10 @@ impl Session {
 
     /// Acts on the signals that came.
     fn signalled(&mut self, screen: &mut Screen) -> io::Result<Stay> {
+        if !screen::is_on() {
+            // A panic gave the terminal back.
+            return Ok(Stay::Ends);
+        }
         let came: Vec<i32> = self.signals.pending().collect();
         for signal in came {
             match signal {
@@ -119,6 +182,9 @@ impl Session {
                     screen.suspend();
                     // It returns when the process continues.
                     emulate_default_handler(SIGTSTP)?;
+                    if self.host.is_some() && !screen::is_foreground() {
+                        return Ok(Stay::Ends);
+                    }
                     screen.resume()?;
                     self.is_changed = true;
                 }
@@ -185,7 +251,7 @@ impl Session {
         }
     }
 
-    fn answered(&mut self, answer: Result<String, String>) {
+    fn answered(&mut self, answer: Said) {
         self.is_changed = true;
         match answer {
             Ok(line) => self.view.note(&line),

@@ -8,7 +8,18 @@ use ratatui_core::layout::Rect;
 /// How wide the column of the keys is.
 const KEYS_WIDTH: usize = 19;
 
-pub(super) fn paint(painter: &mut Painter<'_>, body: Rect, is_stream: bool) {
+/// What Ctrl-C does.
+const WATCH: &str = "Ctrl-C leaves the view, and the batch continues.";
+const OWN: &str = "Ctrl-C drains the batch; a second one cancels the running attempts.";
+
+/// What else there is to know.
+const NOTES: [&str; 3] = [
+    "Every operation is the command of the same name:",
+    "premath batch pause, resume, drain; premath cancel; premath retry;",
+    "premath issue update --priority.",
+];
+
+pub(super) fn paint(painter: &mut Painter<'_>, body: Rect, is_stream: bool, is_own: bool) {
     let keys: &[(&str, &str)] = match is_stream {
         true => &STREAM,
         false => &MAIN,
@@ -40,14 +51,11 @@ pub(super) fn paint(painter: &mut Painter<'_>, body: Rect, is_stream: bool) {
     }
     if !is_stream {
         put(vec![String::new()]);
-        put(flowed(
-            "  ",
-            &[
-                "Ctrl-C, SIGTERM: as q. Every operation is the command of the same name: \
-               premath batch pause, premath cancel, premath retry, premath issue update"
-                    .to_owned(),
-            ],
-            width,
-        ));
+        let of_signal = match is_own {
+            true => OWN,
+            false => WATCH,
+        };
+        let notes = std::iter::once(&of_signal).chain(&NOTES);
+        put(notes.map(|note| format!("  {note}")).collect());
     }
 }

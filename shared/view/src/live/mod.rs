@@ -21,7 +21,7 @@ use premath_kernel::json::id::BatchId;
 use prompt::{Answered, Asked, Prompt};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
-use selection::Selection;
+use selection::{Selection, Shown};
 use stream::Stream;
 
 /// What a person looks at, and what was typed.
@@ -29,6 +29,8 @@ use stream::Stream;
 pub struct LiveView {
     styles: Styles,
     batch: Option<BatchId>,
+    /// Whether the program that shows the view runs the batch.
+    is_own: bool,
     selection: Selection,
     stream: Option<Stream>,
     prompt: Option<Prompt>,
@@ -49,11 +51,21 @@ impl LiveView {
         Self {
             styles: Styles::new(colour),
             batch: None,
+            is_own: false,
             selection: Selection::default(),
             stream: None,
             prompt: None,
             help: false,
             message: Message::default(),
+        }
+    }
+
+    /// Begins with a batch that runs in the program itself.
+    pub fn of_own_batch(colour: bool, batch: &BatchId) -> Self {
+        Self {
+            batch: Some(batch.clone()),
+            is_own: true,
+            ..Self::new(colour)
         }
     }
 
@@ -209,12 +221,12 @@ impl LiveView {
     }
 
     fn open(&mut self, batch: Option<&BatchView>) -> Option<Effect> {
-        let Some((name, title)) = self.selection.stream(batch) else {
+        let Some(Shown { log, name, title }) = self.selection.stream(batch) else {
             self.refused("nothing is selected that prints");
             return None;
         };
-        self.stream = Some(Stream::new(&title));
-        Some(Effect::Open(name))
+        self.stream = Some(Stream::new(&name, &title));
+        Some(Effect::Open(log))
     }
 
     fn cancel(&mut self, batch: Option<&BatchView>) {
@@ -232,7 +244,7 @@ impl LiveView {
                 let asked = Asked::Note(outcome.issue_id.clone());
                 self.prompt = Some(Prompt::new(asked, ""));
             }
-            None if self.selection.to_outcomes(batch) => {
+            None if self.selection.select_outcomes(batch) => {
                 self.note("select an outcome with the arrows, then press o to reopen its issue");
             }
             None => self.refused("no attempt has ended yet whose issue could be reopened"),
@@ -251,7 +263,7 @@ impl LiveView {
         let foot = screen::foot_height(area.height);
         let body = painter.above(foot);
         match (&mut self.stream, self.help) {
-            (stream, true) => help::paint(&mut painter, body, stream.is_some()),
+            (stream, true) => help::paint(&mut painter, body, stream.is_some(), self.is_own),
             (Some(stream), false) => stream.paint(&mut painter, body),
             (None, false) => {
                 let viewer = Viewer {

@@ -5,7 +5,8 @@ use super::selection::{Focus, Selection};
 use crate::columns::flowed;
 use crate::figures::{UNKNOWN, Viewer, brief_ms, money, tokens};
 use crate::status::text::{
-    attempts, attention, cost, head, lane_lines, outcome_lines, pace, pauses, queue_lines,
+    TITLE_LEAST, attempts, attention, cost, head, lane_lines, outcome_lines, pace, pauses,
+    queue_lines,
 };
 use crate::status::{BatchView, LaneView, StatusView};
 use ratatui_core::layout::Rect;
@@ -13,6 +14,9 @@ use ratatui_core::style::Style;
 
 /// How wide the mark before a row of a table is.
 const MARK: usize = 2;
+
+/// How much of a lane's title is shown before figures are, on a wide terminal.
+const TITLE_LEAST_WIDE: usize = 36;
 
 /// The most lines of lanes to look at.
 const ATTENTION_MAX: usize = 3;
@@ -39,7 +43,7 @@ pub(super) const fn keys(is_stream: bool, is_help: bool, width: u16) -> &'static
         (_, true, _) => "? back  q back",
         (true, ..) => "q back  j/k scroll  f follow  / search  n next  g/G begin/end  ? keys",
         (false, false, 0..=39) => "q quit  ? keys",
-        (false, false, 40..=99) => {
+        (false, false, 40..=117) => {
             "q quit  Enter stream  p pause  r resume  d drain  c cancel  o reopen  ? keys"
         }
         (false, false, _) => {
@@ -218,7 +222,12 @@ fn paint_lanes(
         painter.line(row, "  the lanes are being made", painter.styles.plain);
         return row + 1;
     }
-    let table = lane_lines(&batch.lanes, painter.width().saturating_sub(MARK));
+    let width = painter.width().saturating_sub(MARK);
+    let title_least = match width {
+        0..100 => TITLE_LEAST,
+        _ => TITLE_LEAST_WIDE,
+    };
+    let table = lane_lines(&batch.lanes, width, title_least);
     let style = painter.styles.quiet;
     painter.line(row, &format!("  {}", table[0]), style);
     row += 1;
@@ -252,25 +261,28 @@ fn detail(lane: &LaneView, width: usize) -> String {
     let Some(attempt) = &lane.attempt else {
         return format!("{}: {}", lane.worker_id, lane.worktree);
     };
-    let known = |known: Option<String>| known.unwrap_or_else(|| UNKNOWN.to_owned());
-    let parts = [
-        format!("attempt {}", attempt.number),
-        format!(
-            "{} calls",
-            known(attempt.calls.map(|calls| calls.to_string()))
-        ),
-        format!("{} USD", known(attempt.used.cost_nano_usd.map(money))),
-        format!("{} tokens", known(attempt.used.tokens.map(tokens))),
+    let count = |known: Option<String>, unit: &str| match known {
+        Some(known) => format!("{known} {unit}"),
+        None => format!("{unit} {UNKNOWN}"),
+    };
+    let mut parts = vec![
+        count(attempt.calls.map(|calls| calls.to_string()), "calls"),
+        count(attempt.used.tokens.map(tokens), "tokens"),
+        count(attempt.used.cost_nano_usd.map(money), "USD"),
         format!(
             "lease {}/{}",
             brief_ms(attempt.lease_age_ms),
             brief_ms(attempt.lease_ttl_ms)
         ),
         format!("{} in all", brief_ms(attempt.elapsed_ms)),
-        lane.worktree.clone(),
+        format!("attempt {}", attempt.number),
     ];
+    if !lane.worktree.is_empty() {
+        parts.push(lane.worktree.clone());
+    }
     let mark = format!("{}: ", attempt.issue_id);
-    flowed(&mark, &parts, width).swap_remove(0)
+    let lines = flowed(&mark, &parts, width);
+    lines[0].trim_end_matches(',').to_owned()
 }
 
 fn paint_outcomes(

@@ -86,7 +86,7 @@ impl Selection {
     }
 
     /// Goes to the outcomes; returns whether there are any.
-    pub(super) fn to_outcomes(&mut self, batch: Option<&BatchView>) -> bool {
+    pub(super) fn select_outcomes(&mut self, batch: Option<&BatchView>) -> bool {
         let has_some = batch.is_some_and(|batch| !batch.outcomes.is_empty());
         if has_some {
             self.focus = Focus::Outcomes;
@@ -114,20 +114,38 @@ impl Selection {
         of_outcome.or_else(|| self.running(batch).map(|(_, issue)| issue))
     }
 
-    /// Returns the name by which a log of what is selected is found, and its title.
-    pub(super) fn stream(&self, batch: Option<&BatchView>) -> Option<(String, String)> {
+    /// Returns the log of what is selected.
+    pub(super) fn stream(&self, batch: Option<&BatchView>) -> Option<Shown> {
         if let Some(outcome) = self.outcome(batch) {
             let issue = outcome.issue_id.to_string();
-            let title = format!("{issue}: {}", outcome.title);
-            return Some((issue, title));
+            return Some(Shown {
+                name: format!("{issue}, attempt {}", outcome.attempt),
+                log: issue,
+                title: outcome.title.clone(),
+            });
         }
         let batch = batch.filter(|batch| self.focus(Some(batch)) == Focus::Lanes)?;
         let lane = batch.lanes.get(self.lane_at(batch))?;
-        let name = lane.worker_id.to_string();
-        let title = match &lane.attempt {
-            Some(attempt) => format!("{name} on {}: {}", attempt.issue_id, attempt.title),
-            None => format!("{name}, its last attempt"),
+        let log = lane.worker_id.to_string();
+        let (name, title) = match &lane.attempt {
+            Some(attempt) => (format!("{log} on {}", attempt.issue_id), &*attempt.title),
+            None => (log.clone(), "its last attempt"),
         };
-        Some((name, title))
+        Some(Shown {
+            log,
+            name,
+            title: title.to_owned(),
+        })
     }
+}
+
+/// A log that is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    /// The issue or the lane by which it is found.
+    pub(super) log: String,
+    /// What it is the log of.
+    pub(super) name: String,
+    /// The title of the issue.
+    pub(super) title: String,
 }

@@ -10,9 +10,13 @@ use unicode_width::UnicodeWidthChar;
 /// The most lines that are kept.
 const LINES_MAX: usize = 5_000;
 
+/// The rows above the log.
+const HEAD: usize = 2;
+
 /// The log of an attempt as it is shown.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
+    name: String,
     title: String,
     lines: VecDeque<String>,
     /// Whether lines were left out at the begin.
@@ -37,8 +41,9 @@ struct Row {
 }
 
 impl Stream {
-    pub(super) fn new(title: &str) -> Self {
+    pub(super) fn new(name: &str, title: &str) -> Self {
         Self {
+            name: name.to_owned(),
             title: title.to_owned(),
             lines: VecDeque::new(),
             is_cut: false,
@@ -191,19 +196,20 @@ impl Stream {
     }
 
     pub(super) fn paint(&mut self, painter: &mut Painter<'_>, body: Rect) {
-        let height = usize::from(body.height).saturating_sub(1);
+        let height = usize::from(body.height).saturating_sub(HEAD);
         self.resize(usize::from(body.width), height);
         painter.rule(0, &self.head(), true);
+        painter.line(1, &self.title, painter.styles.strong);
         if self.rows.is_empty() {
             let words = match (self.is_read, self.runs) {
                 (false, _) => "reading …",
                 (true, true) => "nothing is printed yet",
                 (true, false) => "the attempt printed nothing, or its output is not kept any more",
             };
-            painter.line(1, words, painter.styles.plain);
+            painter.line(HEAD, words, painter.styles.plain);
         }
         let rows = self.rows.iter().enumerate().skip(self.top).take(height);
-        for ((_, row), at) in rows.zip(1..) {
+        for ((_, row), at) in rows.zip(HEAD..) {
             let style = match row.text.starts_with("--- ") {
                 true => painter.styles.strong,
                 false => painter.styles.plain,
@@ -230,7 +236,7 @@ impl Stream {
             false => "",
         };
         let rows = self.rows.len();
-        format!("{state}, row {last} of {rows}{from}: {}", self.title)
+        format!("{}, {state}, row {last} of {rows}{from}", self.name)
     }
 }
 

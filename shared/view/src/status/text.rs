@@ -13,8 +13,12 @@ use premath_kernel::record::live::{
 /// How many ended attempts are shown.
 const OUTCOMES_SHOWN: usize = 6;
 
+/// How much of the words of an outcome is shown, on a narrow and on a wide terminal.
+const OUTCOME_WIDTH: usize = 36;
+const OUTCOME_WIDTH_WIDE: usize = 50;
+
 /// How much of a lane's title is shown before figures are.
-const TITLE_LEAST: usize = 18;
+pub(crate) const TITLE_LEAST: usize = 18;
 
 /// Figures older than this are marked as old, in milliseconds.
 const OLD_MS: u64 = 15_000;
@@ -54,7 +58,7 @@ fn batch_lines(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     lines.extend(attention(batch));
     if batch.state.is_running() && !batch.lanes.is_empty() {
         lines.push(String::new());
-        lines.extend(lane_lines(&batch.lanes, viewer.width));
+        lines.extend(lane_lines(&batch.lanes, viewer.width, TITLE_LEAST));
     }
     if !batch.outcomes.is_empty() {
         lines.push(String::new());
@@ -360,7 +364,7 @@ fn worry(attempt: &AttemptView) -> Option<String> {
 }
 
 /// Returns the lanes as a table, of which the first line is its head.
-pub(crate) fn lane_lines(lanes: &[LaneView], width: usize) -> Vec<String> {
+pub(crate) fn lane_lines(lanes: &[LaneView], width: usize, title_least: usize) -> Vec<String> {
     let columns = [
         Column::text("LANE"),
         Column::text("ISSUE"),
@@ -376,7 +380,7 @@ pub(crate) fn lane_lines(lanes: &[LaneView], width: usize) -> Vec<String> {
         Column::text("TITLE"),
     ];
     let rows: Vec<Vec<String>> = lanes.iter().map(lane_row).collect();
-    columns::lines(&columns, &rows, width, TITLE_LEAST)
+    columns::lines(&columns, &rows, width, title_least)
 }
 
 /// Returns what a lane does in a word.
@@ -455,16 +459,18 @@ pub(crate) fn outcome_lines(outcomes: &[LiveOutcome], viewer: &Viewer, most: usi
         Column::figure("TRY"),
         Column::text("TITLE"),
     ];
+    let most_words = match viewer.width {
+        0..100 => OUTCOME_WIDTH,
+        _ => OUTCOME_WIDTH_WIDE,
+    };
     let rows: Vec<Vec<String>> = outcomes
         .iter()
         .take(most)
         .map(|outcome| {
-            let class = outcome.failure_class.as_ref();
-            let class = class.map_or(String::new(), |class| format!(": {class}"));
             vec![
                 viewer.clock(outcome.at.time()),
                 outcome.issue_id.to_string(),
-                fitted(&format!("{}{class}", outcome.ending), 34),
+                fitted(&words(outcome, viewer), most_words),
                 brief_ms(outcome.duration_ms),
                 outcome.attempt.to_string(),
                 outcome.title.clone(),
@@ -472,4 +478,17 @@ pub(crate) fn outcome_lines(outcomes: &[LiveOutcome], viewer: &Viewer, most: usi
         })
         .collect();
     columns::lines(&columns, &rows, viewer.width, TITLE_LEAST)
+}
+
+/// Returns how an attempt ended, with its class. A time is that of the wall clock.
+fn words(outcome: &LiveOutcome, viewer: &Viewer) -> String {
+    let again = outcome.ending.strip_prefix("to retry at ");
+    let ending = match again.and_then(|at| at.parse().ok()) {
+        Some(at) => format!("retry at {}", viewer.clock(at)),
+        None => outcome.ending.clone(),
+    };
+    match &outcome.failure_class {
+        Some(class) => format!("{ending}: {class}"),
+        None => ending,
+    }
 }
