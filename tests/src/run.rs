@@ -1,5 +1,6 @@
 //! One run of a program: started, signalled, waited for.
 
+use crate::terminal::Terminal;
 use crate::wait::PATIENCE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -84,6 +85,11 @@ impl Run {
             stderr,
             command_line,
         }
+    }
+
+    /// Starts it on a terminal of its own, of this size.
+    pub fn on_terminal(self, columns: u16, rows: u16) -> Terminal {
+        Terminal::start(&self.command, (columns, rows))
     }
 
     /// Starts it and waits for its end.

@@ -2,7 +2,7 @@
 //! them, which a command cannot choose.
 
 use crate::process::{Process, environment, program};
-use rustix::process::Pid;
+use rustix::process::{Pid, getpid, getppid};
 use std::path::Path;
 
 /// The variable that names the step of a command.
@@ -31,7 +31,13 @@ pub fn is_below_any(parent: Option<Pid>) -> bool {
 
 /// Returns whether another process belongs to a step, itself included; yes
 /// where it has ended, for then its ancestors are unknown.
+///
+/// The program that asks may ask about itself: it belongs to a step where a process
+/// above it does.
 pub fn holds(process: Pid) -> bool {
+    if process == getpid() {
+        return is_below_any(getppid());
+    }
     let Some(seen) = Process::at(process).filter(|seen| !seen.zombie) else {
         return true;
     };
@@ -83,7 +89,6 @@ fn names_step(environment: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::getpid;
 
     #[test]
     fn an_environment_of_a_step_or_its_supervisor_is_known() {

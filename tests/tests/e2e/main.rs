@@ -31,6 +31,7 @@ mod interrupts;
 mod landing;
 mod landing_settings;
 mod lanes;
+mod live_view;
 mod mcp;
 mod metrics;
 mod misbehaviour;

@@ -86,7 +86,10 @@ impl Screen {
 
     /// Has all of it painted with the next picture.
     pub(super) fn repaint(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // `clear` would ask the terminal for its cursor, and wait for the answer among
+        // the keys.
+        let size = self.terminal.size()?;
+        self.terminal.resize(size.into())
     }
 
     /// Paints what differs from the last picture.

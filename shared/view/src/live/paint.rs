@@ -143,9 +143,32 @@ impl<'a> Painter<'a> {
             false => ("", self.styles.strong),
         };
         if !message.text.is_empty() {
-            self.line(row, &format!("{mark}{}", message.text), style);
+            self.message(row, &format!("{mark}{}", message.text), style);
         }
         None
+    }
+
+    /// Writes a line that ends in a row; a long one has the row above too.
+    fn message(&mut self, row: usize, text: &str, style: Style) {
+        let (text, width) = (steady(text), self.width());
+        let Some(above) = row.checked_sub(1).filter(|_| width_of(&text) > width) else {
+            return self.line(row, &text, style);
+        };
+        let (mut first, mut taken) = (String::new(), 0);
+        for word in text.split_inclusive(' ') {
+            if taken + width_of(word) > width {
+                break;
+            }
+            first.push_str(word);
+            taken += width_of(word);
+        }
+        if first.is_empty() {
+            return self.line(row, &text, style);
+        }
+        let blank = " ".repeat(width);
+        self.line(above, &blank, self.styles.plain);
+        self.line(above, &first, style);
+        self.line(row, &text[first.len()..], style);
     }
 
     /// Writes a question with the end of its answer.

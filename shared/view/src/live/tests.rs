@@ -523,7 +523,7 @@ fn log(count: usize) -> (LiveView, StatusView) {
 #[test]
 fn a_log_is_followed_until_it_is_scrolled() {
     let (mut view, status) = log(100);
-    let mut seen = |view: &mut LiveView| rows(view, &status, (60, 14)).join("\n");
+    let seen = |view: &mut LiveView| rows(view, &status, (60, 14)).join("\n");
     let end = seen(&mut view);
     assert!(
         end.contains("line 100;") && end.contains("following"),
@@ -556,7 +556,7 @@ fn a_text_is_found_forward_and_backward_and_around_the_end() {
     let (mut view, status) = log(100);
     // A picture fits the log to its size.
     rows(&mut view, &status, (60, 14));
-    let mut top = |view: &mut LiveView, keys: &str| {
+    let top = |view: &mut LiveView, keys: &str| {
         press(view, &status, keys);
         rows(view, &status, (60, 14))[2].clone()
     };
@@ -610,4 +610,14 @@ fn a_typed_text_has_its_cursor_and_its_end_in_sight() {
         note: Some(note),
     };
     assert_eq!(press(&mut view, &status, "\n"), request(reopen));
+}
+
+#[test]
+fn a_long_answer_has_two_rows() {
+    let status = status(&live(1, 1));
+    let mut view = LiveView::new(false);
+    view.note(&format!("{} the end", "word ".repeat(10)));
+    let seen = rows(&mut view, &status, (40, 20));
+    assert_eq!(seen[17], "word word word word word word word word");
+    assert_eq!(seen[18], "word word  the end");
 }
