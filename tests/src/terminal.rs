@@ -160,6 +160,18 @@ impl Terminal {
         kill_process(self.pid(), signal).expect("the process is there");
     }
 
+    /// Takes the terminal away, as a connection that breaks does.
+    pub fn hangs_up(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the reader ends");
+        }
+        // The last descriptors of the other end.
+        let null = || OpenOptions::new().read(true).write(true).open("/dev/null");
+        self.master = null().expect("it is there");
+        self.slave = null().expect("it is there");
+    }
+
     /// Waits until the program ends.
     #[track_caller]
     pub fn ends(&mut self) -> ExitStatus {

@@ -160,6 +160,15 @@ fn a_signal_ends_the_view_and_restores_the_terminal() {
 }
 
 #[test]
+fn a_view_whose_terminal_is_gone_ends() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let mut view = watch(&scratch, 80, 24);
+    view.hangs_up();
+    view.ends();
+    scratch.no_process_left();
+}
+
+#[test]
 fn a_stopped_view_gives_the_terminal_back_and_takes_it_again() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let mut view = watch(&scratch, 80, 24);

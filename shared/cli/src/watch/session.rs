@@ -1,13 +1,12 @@
 //! The loop of the live view: keys, figures, a log and answers in; pictures out.
 
-use super::input::{Typed, typed};
+use super::input::{Input, Typed};
 use super::operate::perform;
 use super::screen::{self, Screen, has_colour};
 use super::source::Source;
 use crate::error::CliError;
 use crate::logs::FollowedLog;
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use crossterm::event;
 use harness_worker::stderr::local_zone;
 use premath_kernel::json::id::BatchId;
 use premath_memory::clock;
@@ -15,7 +14,7 @@ use premath_memory::roots::MemoryRoots;
 use premath_view::figures::Viewer;
 use premath_view::live::{Effect, LiveView, Request};
 use premath_view::status::StatusView;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use std::io;
@@ -57,6 +56,7 @@ pub(super) struct Session {
     log: Option<FollowedLog>,
     answers: (Sender<Said>, Receiver<Said>),
     signals: Signals,
+    input: Input,
     /// The batches that ran when it was looked at last.
     running: Vec<BatchId>,
     is_changed: bool,
@@ -83,11 +83,11 @@ impl Session {
         let (signals, view) = match &host {
             // The others are the program's.
             Some(host) => (
-                Signals::new([SIGTSTP, SIGCONT]),
+                Signals::new([SIGTSTP, SIGCONT, SIGWINCH]),
                 LiveView::of_own_batch(colour, &host.batch),
             ),
             None => (
-                Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT]),
+                Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH]),
                 LiveView::new(colour),
             ),
         };
@@ -99,6 +99,7 @@ impl Session {
             view,
             log: None,
             answers: unbounded(),
+            input: Input::default(),
             signals: signals.map_err(CliError::Terminal)?,
             is_changed: true,
             host,
@@ -124,7 +125,11 @@ impl Session {
                 self.draw(screen)?;
             }
             let wait = AGAIN.saturating_sub(looked.elapsed()).min(WAIT);
-            if event::poll(wait)? && self.typed(screen)? == Stay::Ends {
+            let Some(typed) = self.input.typed(wait) else {
+                // The terminal is gone.
+                return Ok(());
+            };
+            if self.act_on(typed, screen)? == Stay::Ends {
                 return Ok(());
             }
             self.read_log();
@@ -188,6 +193,8 @@ impl Session {
                     screen.resume()?;
                     self.is_changed = true;
                 }
+                // The picture has the size that the terminal has when it is painted.
+                SIGWINCH => self.is_changed = true,
                 SIGCONT => {
                     screen.repaint()?;
                     self.is_changed = true;
@@ -198,27 +205,20 @@ impl Session {
         Ok(Stay::Stays)
     }
 
-    /// Takes what was typed; events that are there already are taken at once.
-    fn typed(&mut self, screen: &mut Screen) -> io::Result<Stay> {
-        loop {
-            match typed(&event::read()?) {
-                Some(Typed::Key(key)) => {
-                    self.is_changed = true;
+    fn act_on(&mut self, typed: Vec<Typed>, screen: &mut Screen) -> io::Result<Stay> {
+        for typed in typed {
+            self.is_changed = true;
+            match typed {
+                Typed::Repaint => screen.repaint()?,
+                Typed::Key(key) => {
                     let effect = self.view.key(key, &self.status);
                     if effect.is_some_and(|effect| self.act(effect) == Stay::Ends) {
                         return Ok(Stay::Ends);
                     }
                 }
-                Some(Typed::Repaint) => {
-                    screen.repaint()?;
-                    self.is_changed = true;
-                }
-                None => {}
-            }
-            if !event::poll(Duration::ZERO)? {
-                return Ok(Stay::Stays);
             }
         }
+        Ok(Stay::Stays)
     }
 
     fn act(&mut self, effect: Effect) -> Stay {
