@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_harness_coordinator_global_optspecs
-    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= startup= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree= lanes= rounds= until-done until= window= worker-prefix= max-steps-per-worker= new-batch dry-run json quiet h/help V/version
+    string join \n repo-root= issues-path= session-path= feature-ledger-path= trajectory-path= lease-ttl-seconds= work-cmd= agent= adapter= verify-cmd= startup= witness-ref-prefix= instruction= mutation-mode= override-reason= support-until= host-action-transport= issue-types= labels= assignee= landing= landing-target= sandbox= sandbox-image= network-work= network-verify= trust= continue-on-failure stop-on-failure on-no-change= stop-at= max-duration= config= worktree= lanes= rounds= until-done until= window= worker-prefix= max-steps-per-worker= new-batch dry-run json quiet plain h/help V/version
 end
 
 function __fish_harness_coordinator_needs_command
@@ -69,6 +69,7 @@ complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l dry-run -d 'Print what the batch would do, and change nothing'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l json -d 'Print events as JSON lines on stdout'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l quiet -d 'Print only the report at the end'
+complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -l plain -d 'Print lines, also on a terminal'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -s V -l version -d 'Print version'
 complete -c harness-coordinator -n "__fish_harness_coordinator_needs_command" -f -a "example" -d 'Create a small repository and run a batch on it'
