@@ -160,7 +160,7 @@ impl Terminal {
         kill_process(self.pid(), signal).expect("the process is there");
     }
 
-    /// Takes the terminal away, as a connection that breaks does.
+    /// Closes the terminal, as a connection that breaks does.
     pub fn hangs_up(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(reader) = self.reader.take() {

@@ -169,11 +169,11 @@ fn a_view_whose_terminal_is_gone_ends() {
 }
 
 #[test]
-fn a_stopped_view_gives_the_terminal_back_and_takes_it_again() {
+fn a_stopped_view_restores_the_terminal_and_takes_it_again() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let mut view = watch(&scratch, 80, 24);
     view.signal(Signal::TSTP);
-    until(PATIENCE, || (!view.is_taken()).then_some(())).expect("the terminal is given back");
+    until(PATIENCE, || (!view.is_taken()).then_some(())).expect("the terminal is restored");
     restored(&view);
     let stat = format!("/proc/{}/stat", view.pid());
     until(PATIENCE, || {
@@ -190,7 +190,7 @@ fn a_stopped_view_gives_the_terminal_back_and_takes_it_again() {
 }
 
 #[test]
-fn a_view_without_a_batch_says_so_and_takes_up_one_that_begins() {
+fn a_view_without_a_batch_names_the_next_command_and_shows_one_that_begins() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let mut view = watch(&scratch, 80, 24);
     view.shows("no batch is running, and none ran before");

@@ -187,7 +187,7 @@ mod tests {
             keys(&[b"\xe6\x97", b"\xa5"]),
             [Typed::Key(Key::Char('\u{65e5}'))]
         );
-        // Alt with a key, a function key, a byte that is no UTF-8, a lost paste mark.
+        // Alt with a key, a function key, a byte outside of UTF-8, a lost paste mark.
         assert_eq!(keys(&[b"\x1bq\x1b[15~\xff\x1b[200~j"]), [j]);
         let endless = [&b"\x1b["[..], &[b'1'; 64]].concat();
         assert_eq!(keys(&[&endless, b"j"]), [j]);

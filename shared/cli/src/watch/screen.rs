@@ -73,7 +73,7 @@ impl Screen {
         }
     }
 
-    /// Gives the terminal back, to be taken again.
+    /// Restores the terminal, to be taken again.
     pub(super) fn suspend(&mut self) {
         leave();
     }

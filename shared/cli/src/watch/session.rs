@@ -177,7 +177,7 @@ impl Session {
     /// Acts on the signals that came.
     fn signalled(&mut self, screen: &mut Screen) -> io::Result<Stay> {
         if !screen::is_on() {
-            // A panic gave the terminal back.
+            // A panic restored the terminal.
             return Ok(Stay::Ends);
         }
         let came: Vec<i32> = self.signals.pending().collect();

@@ -134,7 +134,7 @@ impl Stream {
         self.top = row.unwrap_or(0).min(self.last_top());
     }
 
-    /// Scrolls; whoever goes to the end follows.
+    /// Scrolls; at the end it follows.
     pub(super) fn key(&mut self, key: Key) {
         let (top, page) = (self.top, self.height.saturating_sub(1).max(1));
         let to = match key {

@@ -474,7 +474,7 @@ fn keys_ask_for_the_operations_of_the_commands() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_and_not_asked_of_a_batch() {
+fn what_cannot_be_done_is_refused_without_a_request() {
     let status = none();
     for keys in ["c", "o", "+", "-", "l", "b"] {
         let mut view = LiveView::new(false);
@@ -482,7 +482,7 @@ fn what_cannot_be_done_is_said_and_not_asked_of_a_batch() {
         let seen = rows(&mut view, &status, (80, 24)).join("\n");
         assert!(seen.contains("refused: "), "{keys}: {seen}");
     }
-    // Without a batch the request names none, and its answer says so.
+    // Without a batch the request names none, and the answer is a refusal.
     let mut view = LiveView::new(false);
     let asked = Request {
         batch: None,
