@@ -16,10 +16,10 @@ pub(crate) struct PostUrl {
     is_local: bool,
 }
 
-/// Why a text is no address to post to.
+/// Why nothing can be posted to a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PostUrlError {
-    /// It is no absolute URL of HTTP.
+    /// It is not an absolute URL of HTTP.
     #[error("expected a URL such as \"https://example.org/premath\"")]
     NoUrl,
     /// It holds a user or a password.

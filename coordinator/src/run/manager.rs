@@ -14,7 +14,7 @@ const SPACING: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Manager {
     manager: Option<ServiceManager>,
-    /// When the watchdog was told last that the loop runs.
+    /// When the main loop last reported to the watchdog.
     alive_at: Option<Instant>,
     /// The progress that was sent last, and when.
     sent: Option<(Instant, String)>,

@@ -55,6 +55,8 @@ impl Answer {
     /// Returns whether the exit code is that of a failed check.
     pub(crate) const fn is_refused(&self) -> bool {
         self.refused
+    }
+
     /// Returns what a person reads, in one line, and whether something is refused.
     pub(crate) fn line(&self) -> (String, bool) {
         let lines = self

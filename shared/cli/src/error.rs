@@ -1,6 +1,9 @@
 //! What can go wrong in a command, and what it means to the caller.
 
 mod hint;
+mod unit;
+
+pub(crate) use unit::UnitError;
 
 use crate::exit;
 use crate::policy_kind::PolicyKind;
@@ -60,21 +63,9 @@ pub(crate) enum CliError {
     /// A step's command tried to seal a policy.
     #[error("cannot seal a policy inside a step: only an operator may")]
     SealInsideStep,
-    /// A step's command tried to write units.
-    #[error("cannot install a service inside a step: only an operator may")]
-    ServiceInsideStep,
-    /// A unit is not as it was written.
-    #[error("{path} was written or changed by a person")]
-    UnitChanged {
-        /// The unit.
-        path: String,
-    },
-    /// A unit runs batches of another repository.
-    #[error("{path} belongs to another repository")]
-    UnitOfAnother {
-        /// The unit.
-        path: String,
-    },
+    /// The units of a service cannot be written or removed.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
     /// Governing files are not accepted.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -375,9 +366,7 @@ impl CliError {
             | Self::CleanInsideStep
             | Self::TrustInsideStep
             | Self::SealInsideStep
-            | Self::ServiceInsideStep
-            | Self::UnitChanged { .. }
-            | Self::UnitOfAnother { .. }
+            | Self::Unit(_)
             | Self::ControlInsideStep
             | Self::ControlRefused(_)
             | Self::Control(_)
@@ -421,9 +410,7 @@ impl CliError {
             | Self::CleanInsideStep
             | Self::TrustInsideStep
             | Self::SealInsideStep
-            | Self::ServiceInsideStep
-            | Self::UnitChanged { .. }
-            | Self::UnitOfAnother { .. }
+            | Self::Unit(_)
             | Self::Trust(_)
             | Self::NoOutbox
             | Self::NoInstruction

@@ -74,8 +74,6 @@ impl StatusArgs {
         };
         Finished::on("status", "issuesPath", Ok(roots.issues.clone()), |_| {
             let view = current(&roots, || paths::open(&roots.issues, false))?;
-            let now = clock::now();
-            let view = status(&roots, now, queue)?;
             let viewer = Viewer {
                 now: clock::now().wall,
                 zone: local_zone(),
@@ -101,8 +99,16 @@ impl StatusArgs {
 pub(crate) fn current<M: Deref<Target = IssueMemory>>(
     roots: &MemoryRoots,
     open: impl FnOnce() -> Result<M, CliError>,
+) -> Result<StatusView, CliError> {
+    status(roots, clock::now(), |roots, last| queue(roots, last, open))
+}
+
 /// Returns how the batches of a repository are; where none runs, with its issues as
 /// `count` counts them.
+///
+/// # Errors
+///
+/// What is published cannot be read, or what `count` returns.
 pub(crate) fn status(
     roots: &MemoryRoots,
     now: Moment,
@@ -112,9 +118,6 @@ pub(crate) fn status(
     let runs = published.iter().any(is_running);
     let queue = match runs {
         true => None,
-        false => Some(queue(roots, published.first(), open)?),
-    };
-    Ok(StatusView::of(&published, &is_alive, queue, clock::now()))
         false => Some(count(roots, published.first())?),
     };
     Ok(StatusView::of(&published, &is_alive, queue, now))
@@ -133,12 +136,11 @@ pub(crate) fn is_running(live: &LiveBatch) -> bool {
 
 /// Counts the issues of a store that no batch works on: as the last one counted
 /// them, where the file is as it was.
-fn queue<M: Deref<Target = IssueMemory>>(
+pub(crate) fn queue<M: Deref<Target = IssueMemory>>(
     roots: &MemoryRoots,
     last: Option<&LiveBatch>,
     open: impl FnOnce() -> Result<M, CliError>,
 ) -> Result<LiveQueue, CliError> {
-pub(crate) fn queue(roots: &MemoryRoots, last: Option<&LiveBatch>) -> Result<LiveQueue, CliError> {
     let stamp = store_stamp(&roots.issues);
     if let Some(counted) = last.and_then(|last| last.queue.as_ref())
         && counted.store.is_some()

@@ -272,6 +272,32 @@ fn the_first_visit_gives_a_cookie_and_an_address_without_the_token() {
 }
 
 #[test]
+fn metrics_are_scraped_with_the_token_and_equal_the_status() {
+    let mut served = Served::start(1, &[issue("a"), issue("b")], &[]);
+    served.started(&["a"]);
+    let refused = served.send("GET /metrics", &[("Host", served.host())], "");
+    assert_eq!(refused.status, 401, "{refused:?}");
+    let reply = served.get("/metrics");
+    let kind = reply.header("content-type").unwrap_or_default();
+    assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
+    let sample = |name: &str| {
+        let line = reply.body.lines().find(|line| line.starts_with(name));
+        let figure = line.and_then(|line| line.rsplit(' ').next());
+        figure.and_then(|figure| figure.parse::<f64>().ok())
+    };
+    let status: Value = serde_json::from_str(&served.get("/status.json").body).unwrap();
+    assert_eq!(
+        sample("premath_running_batches{"),
+        Some(1.0),
+        "{}",
+        reply.body
+    );
+    let attempts = status["batches"][0]["totals"]["attempts"].as_f64();
+    assert_eq!(sample("premath_batch_attempts_total{"), attempts);
+    served.finish();
+}
+
+#[test]
 fn the_page_and_the_command_say_the_same_numbers() {
     let mut waits = issue("d");
     waits["dependencies"] = json!([{"issue_id": "d", "depends_on_id": "a", "type": "blocks"}]);

@@ -151,7 +151,7 @@ fn a_loop_that_is_stuck_is_silent_though_other_threads_run() {
     });
     assert!(is_silent.is_some(), "the loop reports although it is stuck");
     assert!(child.try_wait().unwrap().is_none());
-    // It goes on where the pipe is read, and reports again.
+    // It continues where the pipe is read, and reports again.
     drop(filler);
     let mut read = [0; 4096];
     while reader.read(&mut read).is_ok_and(|length| length > 0) {}

@@ -511,7 +511,7 @@ keys! {
         /// The environment variable of the coordinator that holds the secret by which the
         /// webhook is signed: header X-Premath-Signature-256, HMAC-SHA256 over the body.
         /// Without it nothing is sent. It never passes to a command.
-        webhook_secret_env: String = [r#""PREMATH_WEBHOOK_SECRET""#];
+        webhook_secret_env: String = [r#""WEBHOOK_SECRET""#];
         /// The events: done, blocked, budget, parked, red_baseline, failed_check. Default: all.
         events: Words = [r#"["done", "blocked"]"#];
         /// How long the command may run, and the webhook may take, at most 60s.

@@ -39,6 +39,11 @@ pub struct WebhookSettings {
 }
 
 impl NotifySettings {
+    /// Returns the command, where one is set.
+    pub(super) fn command(&self) -> Option<&str> {
+        self.command.as_deref()
+    }
+
     /// Returns how long one notification takes at most.
     pub(crate) const fn longest(&self) -> Duration {
         let ways = self.command.is_some() as u32 + self.webhook.is_some() as u32;
@@ -133,16 +138,13 @@ mod tests {
         let url = "webhook = \"https://example.org/x\"\n";
         let alone = read(url).unwrap().unwrap();
         assert_eq!((alone.command.as_deref(), alone.longest()), (None, TIMEOUT));
-        let signed = format!("{url}webhook_secret_env = \"PREMATH_WEBHOOK_SECRET\"\n");
+        let signed = format!("{url}webhook_secret_env = \"WEBHOOK_SECRET\"\n");
         let both = read(&format!("{signed}command = 'true'\n"))
             .unwrap()
             .unwrap();
         assert_eq!(both.longest(), 2 * TIMEOUT);
         let webhook = both.webhook.unwrap();
-        assert_eq!(
-            webhook.secret_env.as_deref(),
-            Some("PREMATH_WEBHOOK_SECRET")
-        );
+        assert_eq!(webhook.secret_env.as_deref(), Some("WEBHOOK_SECRET"));
         for (text, expected) in [
             (
                 "webhook = \"http://example.org\"\n".to_owned(),

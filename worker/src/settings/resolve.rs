@@ -3,6 +3,7 @@
 use super::authority::AuthoritySources;
 use super::file::{named_file, wrong};
 use super::landing::landing_of;
+use super::notify::NotifySettings;
 use super::rules::{IssueChecksRule, OnFailure, OnNoChange};
 use super::values::{Natural, flag_word};
 use super::{
@@ -46,11 +47,7 @@ impl Settings {
         let bounds = file.bounds.clone().settled(flags, &work, now)?;
         let own = setup.iter().map(|setup| setup.command.as_str());
         let own = hooks.commands().chain(own).chain(landing.check.as_deref());
-        let own = own.chain(
-            file.notify
-                .iter()
-                .filter_map(|notify| notify.command.as_deref()),
-        );
+        let own = own.chain(file.notify.iter().filter_map(NotifySettings::command));
         let commands = own.chain(work.all().map(|work| work.command.as_str()));
         Ok(Self {
             session_path: flags.session_path.clone(),

@@ -7,6 +7,7 @@ use crate::paths;
 use clap::Args;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::control::{ControlOperation, TEXT_MAX};
+use premath_memory::roots::MemoryRoots;
 use std::io::Read;
 use std::path::PathBuf;
 
@@ -45,7 +46,7 @@ impl SayArgs {
                 text,
                 wait: !self.no_wait,
             };
-            say(self.which.asked(self.reason.as_deref()), input)
+            say(&roots()?, self.which.asked(self.reason.as_deref()), input)
         })
     }
 }
@@ -76,13 +77,17 @@ pub(crate) struct SayInput {
 /// # Errors
 ///
 /// [`CliError`] where no batch took it.
-pub(crate) fn say(asked: Asked<'_>, input: SayInput) -> Result<Answer, CliError> {
+pub(crate) fn say(
+    roots: &MemoryRoots,
+    asked: Asked<'_>,
+    input: SayInput,
+) -> Result<Answer, CliError> {
     let operation = ControlOperation::Say {
         issues: input.issues,
         text: input.text,
         wait: input.wait,
     };
-    let answer = asked.ask(&roots()?, operation)?;
+    let answer = asked.ask(roots, operation)?;
     match answer.issues.is_empty() {
         true => Err(CliError::ControlRefused(answer.detail)),
         false => Ok(of_issues(Some(answer.batch_id), answer.issues, &[])),

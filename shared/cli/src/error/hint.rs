@@ -92,14 +92,7 @@ impl CliError {
                  why ISSUE`"
                     .to_owned(),
             ),
-            Self::UnitChanged { .. } => Some(
-                "put changes into a drop-in with `systemctl --user edit`, or overwrite the unit \
-                 with --force"
-                    .to_owned(),
-            ),
-            Self::UnitOfAnother { .. } => {
-                Some("give the units of this one another name with --name NAME".to_owned())
-            }
+            Self::Unit(error) => error.hint().map(str::to_owned),
             Self::DigestField { .. } => {
                 Some("add `\"policyDigest\": \"\"` to the document".to_owned())
             }

@@ -25,8 +25,8 @@ use crate::policy::{
 use crate::report::{ReportAnswer, ReportsAnswer};
 use crate::retry::DecideAnswer;
 use crate::review::ReviewAnswer;
-use crate::service::ServiceAnswer;
 use crate::serve::ServeAnswer;
+use crate::service::ServiceAnswer;
 use crate::session::{BootstrapAnswer, SessionAnswer};
 use crate::trajectory::RowAnswer;
 use crate::transport_dispatch::DispatchAnswer;

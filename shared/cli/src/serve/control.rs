@@ -243,14 +243,14 @@ impl Site {
                 issues,
                 then: then.into(),
             };
-            return cancel(asked, input, change);
+            return cancel(&self.roots, asked, input, change);
         }
         let note = Some(given.note.trim()).filter(|note| !note.is_empty());
         let input = RetryInput {
             issues,
             note: note.map(str::to_owned),
         };
-        again(asked, &input, change)
+        again(&self.roots, asked, &input, change)
     }
 }
 

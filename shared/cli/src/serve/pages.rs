@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
+use premath_view::metrics;
 use premath_view::web::{self, Page, Place};
 use std::sync::Arc;
 
@@ -73,6 +74,18 @@ pub(super) async fn status(State(site): Shared) -> Response {
             Ok(text) => typed("application/json", text),
             Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         },
+    }
+}
+
+/// The figures of the status, as Prometheus scrapes them.
+pub(super) async fn metrics(State(site): Shared) -> Response {
+    match site.current().await {
+        Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &error.chain()),
+        Ok(frame) => {
+            let status = frame.status.as_ref();
+            let text = status.map(|status| metrics::metrics(status, &site.name()));
+            typed(metrics::CONTENT_TYPE, text.unwrap_or_default())
+        }
     }
 }
 

@@ -140,6 +140,7 @@ fn routes() -> Router<Arc<Site>> {
         .route("/", get(pages::overview))
         .route("/events", get(pages::events))
         .route("/status.json", get(pages::status))
+        .route("/metrics", get(pages::metrics))
         .route("/graph", get(work::graph))
         .route("/log", get(work::log))
         .route("/report", get(work::report))

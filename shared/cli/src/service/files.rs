@@ -1,7 +1,7 @@
 //! The folder of a user's units.
 
 use super::UnitWord;
-use crate::error::CliError;
+use crate::error::{CliError, UnitError};
 use crate::paths::variable;
 use crate::terminal::plain;
 use premath_view::service::{UnitState, state_of};
@@ -95,11 +95,11 @@ impl UnitFolder {
         };
         let path = self.shown(file);
         if !found.is_ours {
-            return Err(CliError::UnitChanged { path });
+            return Err(UnitError::Changed { path }.into());
         }
         match found.is_for(repository) {
             true => Ok(()),
-            false => Err(CliError::UnitOfAnother { path }),
+            false => Err(UnitError::OfAnother { path }.into()),
         }
     }
 

@@ -4,7 +4,7 @@ mod files;
 mod install;
 
 use crate::answer::{Answer, Finished};
-use crate::error::CliError;
+use crate::error::{CliError, UnitError};
 use crate::operator::is_inside_step;
 use crate::terminal::plain;
 use clap::{Args, Subcommand};
@@ -180,7 +180,7 @@ impl Which {
 /// Refuses inside a step: what a unit starts has the operator's rights.
 fn refuse_inside_step() -> Result<(), CliError> {
     match is_inside_step() {
-        true => Err(CliError::ServiceInsideStep),
+        true => Err(UnitError::InsideStep.into()),
         false => Ok(()),
     }
 }

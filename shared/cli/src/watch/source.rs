@@ -1,6 +1,7 @@
 //! How the batches are, read for the live view.
 
 use crate::error::CliError;
+use crate::paths;
 use crate::status::{queue, status};
 use premath_kernel::json::time::Moment;
 use premath_kernel::record::live::{LiveQueue, StoreStamp};
@@ -31,7 +32,7 @@ impl Source {
         status(&self.roots, now, |roots, last| match counted {
             Some((of, queue)) if *of == stamp => Ok(queue.clone()),
             _ => {
-                let found = queue(roots, last)?;
+                let found = queue(roots, last, || paths::open(&roots.issues, false))?;
                 *counted = Some((stamp, found.clone()));
                 Ok(found)
             }

@@ -197,7 +197,7 @@ fn labels_are_escaped_and_bounded_in_number_and_length() {
 }
 
 #[test]
-fn several_batches_share_their_families_and_none_is_no_error() {
+fn several_batches_share_their_families_and_none_gives_no_error() {
     let (mut one, mut other) = (live(), live());
     one.batch_id = "hb1_b".into();
     other.batch_id = "hb1_c".into();

@@ -74,7 +74,6 @@ fn named(name: &str) -> String {
 
 /// Says what a batch does and for how long.
 pub(crate) fn state_text(batch: &BatchView, viewer: &Viewer) -> String {
-pub(crate) fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let since = viewer.clock(batch.started_at.time());
     match (batch.state, &batch.ended_at) {
         (BatchState::Ended, Some(at)) => format!(
@@ -93,7 +92,7 @@ pub(crate) fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     }
 }
 
-fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn head(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let mut lines = vec![format!(
         "{}{}, {}",
         named("batch"),
@@ -121,7 +120,7 @@ pub(crate) fn age_text(batch: &BatchView) -> Option<String> {
     is_old.then(|| format!("these figures are {} old", brief_ms(batch.age_ms)))
 }
 
-fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
     let parts = queue_parts(queue, viewer);
     let mut lines = flowed(&named("issues"), &parts, viewer.width);
     let blockers: Vec<String> = queue
@@ -138,7 +137,6 @@ fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
 
 /// Says how many issues there are of each kind that there is.
 pub(crate) fn queue_parts(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
-pub(crate) fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
     let next = queue.next_retry_at.as_ref();
     let next = next.map_or(String::new(), |at| {
         format!(", next {}", viewer.when(at.time()))
@@ -179,13 +177,12 @@ pub(crate) fn queue_lines(queue: &LiveQueue, viewer: &Viewer) -> Vec<String> {
     parts.map(|(_, text)| text).collect()
 }
 
-fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     flowed(&named("pace"), &pace_parts(batch, viewer), viewer.width)
 }
 
 /// Says how fast a batch is, and when it will be done.
 pub(crate) fn pace_parts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
-pub(crate) fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let estimate = &batch.estimate;
     let rate = match estimate.closed_per_hour {
         Some(rate) => format!("{rate:.1} closed an hour"),
@@ -205,13 +202,12 @@ pub(crate) fn pace(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     vec![rate, left, done]
 }
 
-fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     flowed(&named("attempts"), &attempt_parts(batch), viewer.width)
 }
 
 /// Says how the attempts of a batch ended.
 pub(crate) fn attempt_parts(batch: &BatchView) -> Vec<String> {
-pub(crate) fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let (totals, closes) = (&batch.totals, batch.totals.closes);
     let counts = [
         (1, format!("{} ended", totals.attempts)),
@@ -248,13 +244,12 @@ pub(crate) fn attempts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     parts
 }
 
-fn cost(batch: &BatchView) -> String {
+pub(crate) fn cost(batch: &BatchView) -> String {
     format!("{}{}", named("cost"), cost_parts(batch).join(", "))
 }
 
 /// Says what a batch cost, in money and in tokens.
 pub(crate) fn cost_parts(batch: &BatchView) -> [String; 2] {
-pub(crate) fn cost(batch: &BatchView) -> String {
     let of = |used: Option<String>, bound: Option<String>, unit: &str| match (used, bound) {
         (Some(used), Some(bound)) => format!("{used} of {bound} {unit}"),
         (Some(used), None) => format!("{used} {unit}"),
@@ -271,7 +266,7 @@ pub(crate) fn cost(batch: &BatchView) -> String {
     [cost, count]
 }
 
-fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+pub(crate) fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let texts = pause_texts(batch, viewer).into_iter();
     texts
         .map(|text| format!("{}{text}", named("PAUSED")))
@@ -280,7 +275,6 @@ fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
 
 /// Says why lanes wait, a line each.
 pub(crate) fn pause_texts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
-pub(crate) fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     let until = |until: &Option<Stamp>| match until {
         Some(at) => format!("until {}", viewer.when(at.time())),
         None => format!("until {UNKNOWN}"),
@@ -303,7 +297,8 @@ pub(crate) fn pauses(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
     pauses.collect()
 }
 
-fn attention(batch: &BatchView) -> Vec<String> {
+/// What a person should look at.
+pub(crate) fn attention(batch: &BatchView) -> Vec<String> {
     let found = worries(batch).into_iter();
     found
         .map(|(lane, text)| format!("{}{} {}", named("LOOK"), plain(lane), plain(&text)))
@@ -313,9 +308,6 @@ fn attention(batch: &BatchView) -> Vec<String> {
 /// Returns the lanes that a person should look at, each with the reason: those
 /// that are lost, silent, late or about to lose their lease.
 pub(crate) fn worries(batch: &BatchView) -> Vec<(&WorkerName, String)> {
-/// What a person should look at: lanes that are lost, silent, late or about to
-/// lose their lease.
-pub(crate) fn attention(batch: &BatchView) -> Vec<String> {
     if !batch.state.is_running() {
         return Vec::new();
     }

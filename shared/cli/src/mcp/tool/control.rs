@@ -202,7 +202,7 @@ pub(super) fn say(caller: Caller<'_>, arguments: ToolArguments) -> Result<Answer
         // A client gives up long before an agent may end its next call.
         wait: false,
     };
-    told(caller.asked(&input.reason), text)
+    told(&paths::roots()?, caller.asked(&input.reason), text)
 }
 
 /// The issues to retry.
