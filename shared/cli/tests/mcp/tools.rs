@@ -196,7 +196,7 @@ fn a_tool_that_looks_answers_what_its_command_answers() {
 fn annotations_say_which_tools_change_something() {
     let project = Project::claiming(&["all"]);
     let tools = project.serve(&[]).tools();
-    assert_eq!(tools.len(), 30);
+    assert_eq!(tools.len(), 31);
     let mut changing: Vec<_> = changes().iter().map(|(tool, _)| *tool).collect();
     changing.extend(controls().iter().map(|(tool, _)| *tool));
     changing.push("issue_retry");
