@@ -19,6 +19,7 @@ mod doctor;
 mod evidence_file;
 mod example;
 mod filters;
+mod first_batch;
 mod flaky;
 mod gate;
 mod governance;
