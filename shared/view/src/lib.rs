@@ -16,3 +16,4 @@ pub mod report;
 pub mod service;
 pub mod status;
 pub mod web;
+pub mod telemetry;
