@@ -4,6 +4,7 @@ mod announcement;
 mod bound;
 mod control;
 mod end;
+mod export;
 mod manager;
 mod say;
 mod spare;
@@ -25,6 +26,7 @@ use harness_worker::lane::BootError;
 use harness_worker::lane::LanePlan;
 use harness_worker::settings::Settings;
 use harness_worker::step::{StepEnding, StepReport};
+use harness_worker::telemetry::Exporter;
 use manager::Manager;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
@@ -175,6 +177,7 @@ pub fn run(
     )?);
     let _span = tracing::error_span!("batch", id = batch.id().as_str()).entered();
     batch.publish();
+    let exporter = export::exporter(&batch);
     let reporter = &mut NotifyingReporter::new(reporter, &batch);
     announce(&batch, plan.lanes, plan.started_ms, reporter);
     let mut shell = Shell {
@@ -216,6 +219,9 @@ pub fn run(
     shell.until_done(&inbox.messages);
     let summary = shell.end(started, &inbox.messages);
     reporter.finish();
+    if let Some(why) = exporter.and_then(Exporter::finish) {
+        tracing::warn!("{why}");
+    }
     Ok(summary)
 }
 

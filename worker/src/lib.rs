@@ -23,6 +23,7 @@ pub mod settings;
 pub mod stderr;
 pub mod step;
 pub mod supervisor;
+pub mod telemetry;
 pub mod trust;
 mod witness;
 

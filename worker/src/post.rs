@@ -56,6 +56,14 @@ impl PostUrl {
         })
     }
 
+    /// Returns the address of a path below it.
+    pub(crate) fn below(&self, path: &str) -> Self {
+        Self {
+            text: format!("{}{path}", self.text.trim_end_matches('/')),
+            is_local: self.is_local,
+        }
+    }
+
     /// Returns its text.
     pub(crate) fn as_str(&self) -> &str {
         &self.text

@@ -215,6 +215,11 @@ impl Batch {
         self.live.state().written = Some(Box::new(document));
     }
 
+    /// Returns when the batch began, before a resumption too.
+    pub fn started_at(&self) -> Stamp {
+        self.live.state().document.started_at.clone()
+    }
+
     /// Looks at what was published last; `None` before that.
     pub fn with_published<T>(&self, look: impl FnOnce(&LiveBatch) -> T) -> Option<T> {
         self.live.state().written.as_deref().map(look)

@@ -21,6 +21,7 @@ mod pushed;
 mod recovery;
 mod revocation;
 mod room;
+mod row_feed;
 mod set_aside;
 mod shared_run;
 mod supervision;
@@ -40,6 +41,7 @@ pub(crate) use planned::{PlannedCrew, planned};
 pub use premath_kernel::record::trajectory::RecoverAt;
 use pushed::PushNews;
 pub use pushed::Pushed;
+pub use row_feed::RecordedRow;
 pub use set_aside::set_aside;
 pub use supervision::{SupervisedEnd, SupervisedStep, SupervisionChange};
 pub(crate) use warmth::WarmState;
@@ -62,6 +64,7 @@ use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::target_sync::TargetSync;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
+use premath_kernel::record::live::LiveTotals;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
 use premath_memory::{IssueMemory, MemoryView, StoreError, Trajectory, TrajectoryFileError, clock};
@@ -69,6 +72,7 @@ use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
@@ -115,6 +119,8 @@ pub struct Batch {
     messages: Arc<Messages>,
     /// What it publishes about itself.
     live: Arc<live::Live>,
+    /// What it recorded, for its exporter.
+    row_feed: row_feed::RowFeed,
     /// Why nothing may be changed any more.
     revoked: OnceLock<Revocation>,
 }
@@ -263,7 +269,40 @@ impl Batch {
         {
             knowledge.dispatched.remove(issue_id);
         }
+        if new && self.row_feed.is_on() {
+            let has_totals = matches!(&*row.action, action::WORKER_LOOP | action::BATCH_END);
+            let totals = has_totals.then(|| {
+                let given_up = knowledge.used_up(&self.id).len() as u64;
+                LiveTotals::of(&knowledge.account, given_up)
+            });
+            let row = Box::new(row.clone());
+            self.row_feed.send(RecordedRow { row, totals });
+        }
         Ok(())
+    }
+
+    /// Appends a row that no knowledge of the batch rests on, where it has none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`TrajectoryFileError`].
+    pub(crate) fn record_once(&self, row: &StepRow) -> Result<(), TrajectoryFileError> {
+        if self.trajectory.append_if_absent(row)? && self.row_feed.is_on() {
+            let row = Box::new(row.clone());
+            self.row_feed.send(RecordedRow { row, totals: None });
+        }
+        Ok(())
+    }
+
+    /// Returns the rows that it records, to one caller, from its start on; `None`
+    /// where nothing is exported.
+    pub(crate) fn recorded_rows(&self) -> Option<Receiver<RecordedRow>> {
+        self.row_feed.rows()
+    }
+
+    /// Ends those rows; returns how many were dropped.
+    pub(crate) fn close_rows(&self) -> u64 {
+        self.row_feed.close()
     }
 
     /// Closes the batch in the trajectory.

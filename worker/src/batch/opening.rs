@@ -7,6 +7,7 @@ use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
 use super::landing_queue::SharedQueue;
 use super::live::Live;
+use super::row_feed::RowFeed;
 use super::{Batch, BatchError, RecoverAt, Warmth, own_checks};
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
@@ -137,6 +138,7 @@ impl Batch {
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let live = live_of(&settings, &start);
         let batch = Self {
+            row_feed: RowFeed::new(settings.telemetry.is_some() && opening != Opening::Worker),
             own_world: LocalWorld::find(&settings.roots.repository),
             landing_queue: shared_queue(&settings, worktrees.len(), &interrupt),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),

@@ -11,6 +11,7 @@ use super::keys::{
 use super::notify::NotifySettings;
 use super::program::Places;
 use super::protect::Protect;
+use super::telemetry::TelemetrySettings;
 use super::values::{BackoffValue, Period, Word, Words};
 use super::verify::VerifyTable;
 use super::{CommandLimits, EnvironmentRules, SettingsError, landing};
@@ -112,6 +113,7 @@ pub struct FileSettings {
     pub(super) resources: LimitsKeys,
     pub(super) network: NetworkKeys,
     pub(super) notify: Option<NotifySettings>,
+    pub(super) telemetry: Option<TelemetrySettings>,
     pub(super) signing: SigningKeys,
     /// The prefix of the first issue's id; none where it is not set.
     pub issue_prefix: Option<String>,
@@ -144,10 +146,13 @@ impl FileSettings {
         &self.limits
     }
 
-    /// Returns how long the end of a batch waits for the last notification.
+    /// Returns how long the end of a batch waits for the last notification and the
+    /// last spans.
     pub fn notify_wait(&self) -> Duration {
         let notify = self.notify.as_ref();
-        notify.map_or(Duration::ZERO, NotifySettings::longest)
+        let telemetry = self.telemetry.as_ref();
+        let telemetry = telemetry.map_or(Duration::ZERO, |settings| settings.timeout);
+        notify.map_or(Duration::ZERO, NotifySettings::longest) + telemetry
     }
 
     /// Loads the file that is named, or `harness.toml` of the repository root
@@ -224,6 +229,7 @@ impl FileSettings {
                 .map_or_else(BTreeSet::new, |w| w.0.into_iter().collect()),
         };
         let notify = NotifySettings::of(toml.notify, &environment, &places)?;
+        let telemetry = TelemetrySettings::of(toml.telemetry, &environment, &places)?;
         Ok(Self {
             limits,
             bounds,
@@ -234,6 +240,7 @@ impl FileSettings {
             environment,
             prompt_template: toml.prompt.template,
             notify,
+            telemetry,
             landing: landing::checked(toml.landing, &places)?,
             worktrees: WorktreesTable::of(toml.worktrees),
             protect: protect_of(&toml.protect, &places)?,

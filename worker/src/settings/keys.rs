@@ -138,6 +138,7 @@ tables! {
     landing: LandingKeys,
     signing: SigningKeys,
     notify: NotifyKeys,
+    telemetry: TelemetryKeys,
     governance: GovernanceKeys,
     prompt: PromptKeys,
     issues: IssuesKeys,
@@ -515,6 +516,22 @@ keys! {
         /// The events: done, blocked, budget, parked, red_baseline, failed_check. Default: all.
         events: Words = [r#"["done", "blocked"]"#];
         /// How long the command may run, and the webhook may take, at most 60s.
+        timeout: Period = [r#""10s""#];
+    }
+}
+
+keys! {
+    /// The `[telemetry]` table.
+    TelemetryKeys {
+        /// The base URL of an OpenTelemetry receiver (OTLP over HTTP, protobuf): https, or
+        /// http on this machine. Spans go to `/v1/traces` below it, sums to `/v1/metrics`.
+        otlp_endpoint: String = [r#""http://127.0.0.1:4318""#];
+        /// The environment variable of the coordinator that holds headers for the receiver,
+        /// as `key=value,key=value` with percent-encoded values. Where it is named and not
+        /// set, nothing is sent. It never passes to a command.
+        headers_env: String = [r#""PREMATH_OTLP_HEADERS""#];
+        /// How long one request may take, and the end of the batch waits for the last, at
+        /// most 60s.
         timeout: Period = [r#""10s""#];
     }
 }

@@ -26,6 +26,7 @@ mod rules;
 mod sandbox;
 mod scope;
 mod signing;
+mod telemetry;
 mod template;
 mod values;
 mod verify;
@@ -52,6 +53,7 @@ pub use sandbox::trusted_path;
 pub use sandbox::{Sandbox, image_cache};
 pub(crate) use scope::ScopePaths;
 pub use signing::SigningKeyError;
+pub use telemetry::TelemetrySettings;
 pub use template::{schema, template};
 pub use verify::Provided;
 pub(crate) use verify::tracked_at;
@@ -217,6 +219,8 @@ pub struct Settings {
     pub network: Network,
     /// What a person is notified of, and how.
     pub notify: Option<NotifySettings>,
+    /// Where spans and sums are sent.
+    pub telemetry: Option<TelemetrySettings>,
     /// Whether verifications begin with the build state of the base, where the
     /// sandbox has layers.
     pub warm: bool,

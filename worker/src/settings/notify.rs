@@ -93,32 +93,52 @@ impl WebhookSettings {
         environment: &EnvironmentRules,
         places: &Places,
     ) -> Result<Option<Self>, ConfigError> {
-        let secret_env = keys.webhook_secret_env.as_deref().map(str::trim);
-        if let Some(name) = secret_env {
-            let key = "notify.webhook_secret_env";
-            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if name.is_empty() || !name.chars().all(is_name) {
-                let detail = "`webhook_secret_env`: expected the name of a variable";
-                return Err(wrong(places, key, detail.to_owned()));
-            }
-            if passes(name, environment) {
-                let detail = format!(
-                    "`webhook_secret_env`: {name} passes to the commands of steps, which could \
-                     sign with it"
-                );
-                return Err(wrong(places, key, detail));
-            }
-        }
+        let name = keys.webhook_secret_env.as_deref();
+        let secret_env = secret_variable(
+            "notify.webhook_secret_env",
+            name,
+            "sign",
+            environment,
+            places,
+        )?;
         let Some(url) = keys.webhook.as_deref().filter(|url| !url.trim().is_empty()) else {
             return Ok(None);
         };
         let url = PostUrl::parse(url)
             .map_err(|error| wrong(places, "notify.webhook", format!("`webhook`: {error}")))?;
-        Ok(Some(Self {
-            url,
-            secret_env: secret_env.map(str::to_owned),
-        }))
+        Ok(Some(Self { url, secret_env }))
     }
+}
+
+/// Takes the name of a variable that holds a secret, which no command gets.
+///
+/// # Errors
+///
+/// [`ConfigError::Line`] where it is no name, or passes to commands, which could do
+/// with it what it is for.
+pub(super) fn secret_variable(
+    key: &str,
+    name: Option<&str>,
+    purpose: &str,
+    environment: &EnvironmentRules,
+    places: &Places,
+) -> Result<Option<String>, ConfigError> {
+    let Some(name) = name.map(str::trim) else {
+        return Ok(None);
+    };
+    let word = key.rsplit('.').next().unwrap_or(key);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(is_part) {
+        let detail = format!("`{word}`: expected the name of a variable");
+        return Err(wrong(places, key, detail));
+    }
+    if passes(name, environment) {
+        let detail = format!(
+            "`{word}`: {name} passes to the commands of steps, which could {purpose} with it"
+        );
+        return Err(wrong(places, key, detail));
+    }
+    Ok(Some(name.to_owned()))
 }
 
 #[cfg(test)]

@@ -83,6 +83,7 @@ impl Settings {
             resources: file.resources.resolve(total_memory()),
             network,
             notify: file.notify.clone(),
+            telemetry: file.telemetry.clone(),
             warm: file.verify.warm(),
             flaky_reruns: file.verify.flaky_reruns(),
             verify_slots: file.verify.slots(),

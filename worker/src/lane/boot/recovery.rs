@@ -170,7 +170,7 @@ impl Lane {
         let mut row = salvage_row(self.batch.id(), &self.worker_id, what, salvage, now);
         row.issue_id = step.map(|step| step.issue_id.clone());
         row.generation = step.map(|step| step.generation);
-        self.batch.trajectory.append_if_absent(&row)?;
+        self.batch.record_once(&row)?;
         Ok(())
     }
 }
