@@ -6,6 +6,56 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// The names of ours in `.premath/`. One that ends in `*` is the beginning of names.
+const OWN: [&str; 16] = [
+    ".premath-tmp-*",
+    "harness_feature_ledger.json",
+    "harness_session.json",
+    "harness_trajectory.jsonl",
+    "harness_trajectory.jsonl.flock",
+    "harness_trajectory.jsonl.torn-*",
+    "issues.jsonl.base",
+    "issues.jsonl.checks",
+    "issues.jsonl.flock",
+    "issues.jsonl.foreign",
+    "issues.jsonl.seal",
+    "issues.jsonl.torn-*",
+    "lanes",
+    "private",
+    "step",
+    "trust.json",
+];
+
+/// The names of ours in the git folder that all worktrees share.
+const OWN_IN_GIT: [&str; 7] = [
+    "premath-control",
+    "premath-landing-wait.flock",
+    "premath-landing.flock",
+    "premath-projections.flock",
+    "premath-warm-build.flock",
+    "premath-warm-use.flock",
+    "premath-worktrees.flock",
+];
+
+/// Returns whether a name in `.premath/` is ours.
+fn is_own_file(path: &Path) -> bool {
+    let is_there = path
+        .parent()
+        .is_some_and(|folder| folder.ends_with(".premath"));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_name = |own: &&str| match own.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == **own,
+    };
+    is_there && OWN.iter().any(is_name)
+}
+
+/// Returns whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let (one, other) = (fs::canonicalize(one), fs::canonicalize(other));
+    matches!((one, other), (Ok(one), Ok(other)) if one == other)
+}
+
 /// What the harness keeps in a repository beside its branches and worktrees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles {
@@ -14,8 +64,10 @@ pub struct OwnFiles {
     /// The issue store, where it is the harness's own place and git does not track
     /// it. It stays: nothing else has the issues.
     pub issues: Option<PathBuf>,
-    /// Files of `.premath/` that git tracks. They stay.
+    /// What git tracks, or has tracked files in it. It stays.
     pub tracked: Vec<PathBuf>,
+    /// What the harness did not make. It stays.
+    pub foreign: Vec<PathBuf>,
 }
 
 impl OwnFiles {
@@ -32,35 +84,32 @@ impl OwnFiles {
         E: From<StoreError>,
     {
         let mut files = Self::default();
-        let premath = roots.repository.join(".premath");
-        for path in entries(&premath)? {
-            if is_tracked(&path)? {
-                files.tracked.push(path);
-            } else if path == roots.issues {
-                files.issues = Some(path);
-            } else {
-                files.removed.push(path);
-            }
-        }
-        let artifacts = roots.repository.join("artifacts");
-        let own = [
+        let usual = MemoryRoots::at(&roots.repository);
+        let folders = [
             Some(&*roots.witnesses),
             Some(&*roots.streams),
             Some(&*roots.reports),
             roots.observation.parent(),
         ];
-        for path in entries(&artifacts)? {
-            if own.contains(&Some(&*path)) {
+        let premath = entries(&roots.repository.join(".premath"))?;
+        let artifacts = entries(&roots.repository.join("artifacts"))?;
+        for path in premath.into_iter().chain(artifacts) {
+            let is_own = folders.contains(&Some(&*path)) || is_own_file(&path);
+            if is_tracked(&path)? {
+                files.tracked.push(path);
+            } else if path == usual.issues || is_same(&path, &roots.issues) {
+                files.issues = Some(path);
+            } else if is_own {
                 files.removed.push(path);
+            } else {
+                files.foreign.push(path);
             }
         }
         let common = common_folder(&roots.repository)?;
-        for path in entries(&common)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with("premath-") {
-                files.removed.push(path);
-            }
-        }
+        let own = OWN_IN_GIT.iter().map(|name| common.join(name));
+        files
+            .removed
+            .extend(own.filter(|path| path.symlink_metadata().is_ok()));
         files.removed.sort();
         Ok(files)
     }
@@ -128,6 +177,8 @@ mod tests {
             ".premath/harness_trajectory.jsonl",
             ".premath/private/live/x.json",
             ".premath/tracked.json",
+            ".premath/mine/a.md",
+            ".git/premath-my-notes.txt",
             ".git/premath-landing.flock",
             "artifacts/ciwitness/a.json",
             "artifacts/mine.txt",
@@ -152,9 +203,15 @@ mod tests {
         fs::write(&exclude, format!("/mine/\n{own}/other/\n")).unwrap();
         let files = look(&roots).unwrap();
         assert_eq!(files.issues.as_ref(), Some(&roots.issues));
+        // Another store of the operator's does not make this one anybody's.
+        let other = MemoryRoots {
+            issues: roots.repository.join("elsewhere.jsonl"),
+            ..roots.clone()
+        };
+        assert_eq!(look(&other).unwrap(), files);
         files.remove(&roots).unwrap();
         let left = |folder: &str| entries(&roots.repository.join(folder)).unwrap();
-        let expected = ["issues.jsonl", "tracked.json"].map(|name| {
+        let expected = ["issues.jsonl", "mine", "tracked.json"].map(|name| {
             let premath = roots.repository.join(".premath");
             premath.join(name)
         });
@@ -164,6 +221,7 @@ mod tests {
             [roots.repository.join("artifacts/mine.txt")]
         );
         assert!(!roots.repository.join(".git/premath-landing.flock").exists());
+        assert!(roots.repository.join(".git/premath-my-notes.txt").exists());
         let rules = fs::read_to_string(&exclude).unwrap();
         assert!(
             rules.contains("/mine/\n") && rules.contains("/other/\n"),

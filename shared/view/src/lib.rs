@@ -15,5 +15,5 @@ pub mod plan;
 pub mod report;
 pub mod service;
 pub mod status;
-pub mod web;
 pub mod telemetry;
+pub mod web;

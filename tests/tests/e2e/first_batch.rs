@@ -62,6 +62,21 @@ fn toolchain() -> Option<PathBuf> {
     root.join("bin/rustc").exists().then(|| root.to_path_buf())
 }
 
+/// What the model answers: a function and its test.
+fn scripts(scratch: &Scratch) -> Scripts {
+    let scripts = scratch.folder().join("scripts");
+    fs::create_dir_all(&scripts).unwrap();
+    let script = json!({"about": "A function and its test.", "turns": [
+        {"answer": {"calls": [{"shell": "ls src"}]}},
+        {"answer": {"calls": [{"write": {"path": "src/line.rs", "content":
+            "pub fn line() -> u32 { 7 }\n#[test]\nfn seven() { assert_eq!(line(), 7); }\n"}}]}},
+        {"answer": {"calls": [{"shell": "echo 'mod line; pub use line::line;' >> src/lib.rs"}]}},
+        {"answer": {"text": "Done."}},
+    ]});
+    fs::write(scripts.join("line.json"), script.to_string()).unwrap();
+    Scripts::of_folder(&scripts).unwrap()
+}
+
 fn first_batch(agent: Agent) {
     let Some(installed) = Installed::find(agent) else {
         return skipped("a first batch of a real agent", &missing(agent));
@@ -74,17 +89,7 @@ fn first_batch(agent: Agent) {
     };
     let scratch = Scratch::new(0);
     let root = project(&scratch);
-    let scripts = scratch.folder().join("scripts");
-    fs::create_dir_all(&scripts).unwrap();
-    let script = json!({"about": "A function and its test.", "turns": [
-        {"answer": {"calls": [{"shell": "ls src"}]}},
-        {"answer": {"calls": [{"write": {"path": "src/line.rs", "content":
-            "pub fn line() -> u32 { 7 }\n#[test]\nfn seven() { assert_eq!(line(), 7); }\n"}}]}},
-        {"answer": {"calls": [{"shell": "echo 'mod line; pub use line::line;' >> src/lib.rs"}]}},
-        {"answer": {"text": "Done."}},
-    ]});
-    fs::write(scripts.join("line.json"), script.to_string()).unwrap();
-    let scripts = Scripts::of_folder(&scripts).unwrap();
+    let scripts = scripts(&scratch);
     let server = ModelServer::start(scripts, Journal::default(), None).unwrap();
     let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let profile = Profile::set_up(&installed, home.path(), &server.url());

@@ -41,6 +41,7 @@ mod namespace;
 mod night;
 mod notify;
 mod observe;
+mod otlp;
 mod output;
 mod own;
 mod own_checks;

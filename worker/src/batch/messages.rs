@@ -81,19 +81,50 @@ pub(crate) struct MessageSource {
 
 impl MessageSource {
     /// Takes the texts that wait, as the agent reads them.
-    pub(crate) fn take(&self) -> Option<String> {
+    pub(crate) fn take(&self) -> Option<TakenMessages> {
         let mut all = self.messages.lock();
         let waiting = std::mem::take(&mut all.get_mut(&self.issue_id)?.texts);
-        drop(all);
-        let mut texts = Vec::new();
-        for message in waiting {
-            texts.push(format!(
+        let texts = waiting.iter().map(|message| {
+            format!(
                 "Message from the operator who supervises this work:\n{}",
                 message.text
-            ));
+            )
+        });
+        let text = texts.collect::<Vec<_>>().join("\n\n");
+        (!waiting.is_empty()).then(|| TakenMessages {
+            text,
+            waiting,
+            issue_id: self.issue_id.clone(),
+            messages: Arc::clone(&self.messages),
+        })
+    }
+}
+
+/// Texts on their way to an agent. Dropped before they are
+/// [given](TakenMessages::given), they wait again.
+#[derive(Debug)]
+pub(crate) struct TakenMessages {
+    /// All of them, as the agent reads them.
+    pub(crate) text: String,
+    waiting: Vec<Message>,
+    issue_id: IssueId,
+    messages: Arc<Messages>,
+}
+
+impl TakenMessages {
+    /// Reports that they were handed to the agent's hook.
+    pub(crate) fn given(mut self) {
+        for message in std::mem::take(&mut self.waiting) {
             (message.given)();
         }
-        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    }
+}
+
+impl Drop for TakenMessages {
+    fn drop(&mut self) {
+        if let Some(outbox) = self.messages.lock().get_mut(&self.issue_id) {
+            outbox.texts.splice(..0, self.waiting.drain(..));
+        }
     }
 }
 

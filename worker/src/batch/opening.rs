@@ -136,9 +136,9 @@ impl Batch {
         }
         start.row.instruction_refs = settings.mode.instruction_refs();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
-        let live = live_of(&settings, &start);
         let batch = Self {
             row_feed: RowFeed::new(settings.telemetry.is_some() && opening != Opening::Worker),
+            live: Arc::new(live_of(&settings, &start)),
             own_world: LocalWorld::find(&settings.roots.repository),
             landing_queue: shared_queue(&settings, worktrees.len(), &interrupt),
             admission: Mutex::new(admission_of(&settings, &knowledge, &start.id)),
@@ -163,7 +163,6 @@ impl Batch {
             filters: SharedFilters::default(),
             cancellations: Cancellations::default(),
             messages: Arc::default(),
-            live: Arc::new(live),
             revoked: OnceLock::new(),
         };
         batch.take_up(&start)?;

@@ -50,8 +50,9 @@ impl RowFeed {
 
     pub(super) fn send(&self, row: RecordedRow) {
         let mut state = self.state();
-        let sent = state.send.as_ref().map(|send| send.try_send(row));
-        if matches!(sent, Some(Err(_))) {
+        if let Some(send) = &state.send
+            && send.try_send(row).is_err()
+        {
             state.dropped += 1;
         }
     }

@@ -1,7 +1,7 @@
 //! The socket of a lane's hooks.
 
 use super::door::{Door, DoorKind, Knock, OpenDoor};
-use crate::batch::MessageSource;
+use crate::batch::{MessageSource, TakenMessages};
 use crate::proxy::ProxyError;
 use premath_evidence::{HookJournal, HookRow};
 use premath_hook::EVENT_MAX;
@@ -80,7 +80,7 @@ impl State {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn message(&self) -> Option<String> {
+    fn messages(&self) -> Option<TakenMessages> {
         let messages = self.messages.lock();
         let messages = messages.unwrap_or_else(PoisonError::into_inner);
         messages.as_ref()?.take()
@@ -217,13 +217,22 @@ async fn answer(knock: Knock, state: &State) -> io::Result<()> {
     let held = state.room.acquire_many(held).await;
     let mut event = vec![0; length];
     client.read_exact(&mut event).await?;
-    let answer = state.open().take(&event, || state.message())?;
+    let mut taken = None;
+    let answer = state.open().take(&event, || {
+        taken = state.messages();
+        taken.as_ref().map(|taken| taken.text.clone())
+    })?;
     drop((event, held));
     client
         .write_u32(u32::try_from(answer.len()).unwrap_or_default())
         .await?;
     client.write_all(answer.as_bytes()).await?;
-    client.shutdown().await
+    client.shutdown().await?;
+    // Where the client went away, the texts wait for the next call.
+    if let Some(taken) = taken {
+        taken.given();
+    }
+    Ok(())
 }
 
 impl Open {

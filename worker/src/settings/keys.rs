@@ -529,7 +529,7 @@ keys! {
         /// The environment variable of the coordinator that holds headers for the receiver,
         /// as `key=value,key=value` with percent-encoded values. Where it is named and not
         /// set, nothing is sent. It never passes to a command.
-        headers_env: String = [r#""PREMATH_OTLP_HEADERS""#];
+        headers_env: String = [r#""OTLP_HEADERS""#];
         /// How long one request may take, and the end of the batch waits for the last, at
         /// most 60s.
         timeout: Period = [r#""10s""#];

@@ -114,7 +114,7 @@ impl WebhookSettings {
 ///
 /// # Errors
 ///
-/// [`ConfigError::Line`] where it is no name, or passes to commands, which could do
+/// [`ConfigError::Line`] where it is not a name, or passes to commands, which could do
 /// with it what it is for.
 pub(super) fn secret_variable(
     key: &str,

@@ -44,7 +44,6 @@ impl Settings {
         // A program that is missing is named before what it would be authorised by.
         sources.require_programs(&work, &hooks, &landing, &sandbox)?;
         let mode = sources.mode(has_startup, &work)?;
-        let bounds = file.bounds.clone().settled(flags, &work, now)?;
         let own = setup.iter().map(|setup| setup.command.as_str());
         let own = hooks.commands().chain(own).chain(landing.check.as_deref());
         let own = own.chain(file.notify.iter().filter_map(NotifySettings::command));
@@ -55,6 +54,7 @@ impl Settings {
             protect: sources.protect(&provided, commands),
             lease_ttl: sources.lease_ttl()?,
             hooks_of_agents: hooks::are_on(file.agent.hooks, &work, &sandbox)?,
+            bounds: file.bounds.clone().settled(flags, &work, now)?,
             work,
             hooks,
             witness_prefix: sources.witness_prefix(),
@@ -78,7 +78,6 @@ impl Settings {
             landing_is_default: flags.landing.is_none() && file.landing.mode.is_none(),
             setup,
             governance: governance::profile(&file.governance, root)?,
-            bounds,
             sandbox,
             resources: file.resources.resolve(total_memory()),
             network,

@@ -192,8 +192,11 @@ impl Site {
     /// Reads a witness; of a turn also what the gate says about it.
     fn evidence(&self, name: &str) -> Option<String> {
         let is_name = name.ends_with(".json") && !name.starts_with('.') && !name.contains('/');
+        if !is_name {
+            return None;
+        }
         let path = self.roots.witnesses.join(name);
-        let witness = document(&self.roots.repository, &path).filter(|_| is_name)?;
+        let witness = document(&self.roots.repository, &path)?;
         let mut content = match verdict_of(witness.clone()) {
             Ok(verdict) => format!("<h2>Verdict of the gate</h2>\n{}", web::verdict(&verdict)),
             Err(_) => String::new(),

@@ -34,9 +34,9 @@ pub(super) struct Site {
     pub(super) watch: Watch,
     /// Opened with the first page that needs it, and shared from then on.
     memory: Mutex<Option<Arc<IssueMemory>>>,
-    lookers: Semaphore,
-    readers: Semaphore,
-    writers: Semaphore,
+    lookers: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
+    writers: Arc<Semaphore>,
     /// The report that was made last.
     pub(super) report: Mutex<Option<KeptReport>>,
 }
@@ -49,9 +49,9 @@ impl Site {
             controls,
             watch: Watch::new(),
             memory: Mutex::default(),
-            lookers: Semaphore::new(1),
-            readers: Semaphore::new(READERS_MOST),
-            writers: Semaphore::new(WRITERS_MOST),
+            lookers: Arc::new(Semaphore::new(1)),
+            readers: Arc::new(Semaphore::new(READERS_MOST)),
+            writers: Arc::new(Semaphore::new(WRITERS_MOST)),
             report: Mutex::default(),
         })
     }
@@ -122,14 +122,19 @@ impl Site {
 
     async fn beside<T: Send + 'static>(
         self: &Arc<Self>,
-        places: &Semaphore,
+        places: &Arc<Semaphore>,
         work: impl FnOnce(&Self) -> Result<T, CliError> + Send + 'static,
     ) -> Result<T, CliError> {
         let lost = |error: String| crate::http::failed("answer")(std::io::Error::other(error));
-        let place = places.acquire().await;
-        let _place = place.map_err(|error| lost(error.to_string()))?;
+        let place = Arc::clone(places).acquire_owned().await;
+        let place = place.map_err(|error| lost(error.to_string()))?;
         let site = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || work(&site)).await;
+        // Work whose client went away holds its place to its end.
+        let work = move || {
+            let _place = place;
+            work(&site)
+        };
+        let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|error| lost(error.to_string()))?
     }
 }

@@ -111,7 +111,7 @@ impl UninstallArgs {
         })
     }
 
-    fn perform(self, mut plan: Removal, json: bool) -> Result<Answer, CliError> {
+    fn perform(self, plan: Removal, json: bool) -> Result<Answer, CliError> {
         let obstacles = plan.obstacles(self.discard_work)?;
         if !obstacles.is_empty() {
             return Ok(plan.answer(UninstallResult::Refused, obstacles));
@@ -129,6 +129,12 @@ impl UninstallArgs {
             let answer = plan.answer(UninstallResult::Unchanged, Vec::new());
             let hint = "hint: `premath uninstall --yes` removes it without a question";
             return Ok(answer.note(hint.to_owned()).refused(true));
+        }
+        // What came while the question was asked counts too.
+        let mut plan = Removal::plan(Survey::of(plan.survey.roots)?)?;
+        let obstacles = plan.obstacles(self.discard_work)?;
+        if !obstacles.is_empty() {
+            return Ok(plan.answer(UninstallResult::Refused, obstacles));
         }
         let failed = plan.carry_out()?;
         let result = match failed.is_empty() {
@@ -187,6 +193,12 @@ impl Removal {
         for item in self.items.iter().filter(is_kept) {
             let name = name(item, &self.survey.roots.repository).into_owned();
             obstacles.push(obstacle(name, item.reason.clone()));
+        }
+        let is_salvage = |item: &&InventoryItem| item.kind == Kind::SalvageFolder && !discard_work;
+        for item in self.items.iter().filter(is_salvage) {
+            let name = name(item, &self.survey.roots.repository).into_owned();
+            let reason = "it has files of a failed attempt; copy them, or give --discard-work";
+            obstacles.push(obstacle(name, reason));
         }
         let has_work = |own: &&OwnRef| !own.is_elsewhere && !discard_work;
         for own in self.refs.iter().filter(has_work) {
@@ -255,6 +267,11 @@ impl Removal {
         for path in &shared {
             let reason = "it is part of your project; `git rm -r` removes it";
             kept.push(obstacle(*path, reason));
+        }
+        for path in &self.files.foreign {
+            let path = path.strip_prefix(root).unwrap_or(path);
+            let reason = "the harness did not make it";
+            kept.push(obstacle(path.display().to_string(), reason));
         }
         if has_tasks(root) {
             kept.push(obstacle("mise.toml", "it has tasks of the harness"));

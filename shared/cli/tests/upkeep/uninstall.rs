@@ -78,3 +78,40 @@ fn work_that_no_other_branch_has_keeps_everything() {
     uninstall(&scratch, &["--yes", "--discard-work"], 0);
     assert!(!scratch.has("refs/heads/harness/salvage/a/1"));
 }
+
+#[test]
+fn what_the_harness_did_not_make_or_git_tracks_stays() {
+    let scratch = used();
+    for path in [".premath/lanes/mine.md", "artifacts/ciwitness/keep.json"] {
+        let path = scratch.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "tracked").unwrap();
+    }
+    let mut index = scratch.git.index().unwrap();
+    for path in [".premath/lanes/mine.md", "artifacts/ciwitness/keep.json"] {
+        index.add_path(path.as_ref()).unwrap();
+    }
+    index.write().unwrap();
+    scratch.branch("harness/my-own-feature", scratch.first);
+    // A symbolic reference of the harness's name does not keep the work that it
+    // leads to anywhere else.
+    let work = commit(&scratch.git, None, &[scratch.first], 1);
+    scratch.branch("harness/a/1", work);
+    let alias = "refs/heads/harness/alias";
+    let target = "refs/heads/harness/a/1";
+    scratch
+        .git
+        .reference_symbolic(alias, target, true, "test")
+        .unwrap();
+    let refused = uninstall(&scratch, &["--yes"], 1);
+    assert_eq!(refused["obstacles"][0]["name"], "harness/a/1", "{refused}");
+    scratch.git.find_reference(alias).unwrap().delete().unwrap();
+    scratch.branch("mine", work);
+    let done = uninstall(&scratch, &["--yes"], 0);
+    assert_eq!(done["result"], "done", "{done}");
+    assert!(scratch.has("refs/heads/harness/my-own-feature"));
+    assert!(!scratch.has("refs/heads/harness/a/1"));
+    for path in [".premath/lanes/mine.md", "artifacts/ciwitness/keep.json"] {
+        assert!(scratch.root.join(path).exists(), "{path} is gone");
+    }
+}

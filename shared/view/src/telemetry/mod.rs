@@ -1,9 +1,9 @@
 //! A batch as traces and metrics of OpenTelemetry: spans from the rows of the run
 //! log, sums from the batch's totals, both as messages of OTLP.
 //!
-//! Ids are digests of the ids of batch and step, so that a row has the same span
-//! whoever exports it. A time that no row says makes no span: calls of agents are an
-//! attribute with their number. Titles, prompts, paths and output are not sent.
+//! Ids are digests of the ids of batch and step: each export of a row has the same
+//! span. What no row has a time for is not a span: the number of an agent's calls is
+//! an attribute. Titles, prompts, paths and output are not sent.
 
 mod attribute;
 mod otlp;

@@ -11,7 +11,7 @@ use premath_kernel::record::live::LiveTotals;
 use prost::Message;
 use std::collections::BTreeMap;
 
-/// A figure with the attribute that tells it from others of its metric.
+/// A figure with the attribute by which it differs from others of its metric.
 type Figure<'a> = (Option<(&'static str, &'a str)>, Number);
 
 impl Telemetry {

@@ -4,11 +4,10 @@ use super::*;
 use premath_kernel::record::trajectory::StepRow;
 
 fn row(step: &str, action: &str, result: &str, at: &str) -> StepRow {
-    StepRow {
-        batch_id: Some("b1".into()),
-        started_at: Stamp::parse("2026-03-05T10:00:01.000000Z"),
-        ..StepRow::new(step, action, result, at.parse().unwrap())
-    }
+    let mut row = StepRow::new(step, action, result, at.parse().unwrap());
+    row.batch_id = Some("b1".into());
+    row.started_at = Stamp::parse("2026-03-05T10:00:01.000000Z");
+    row
 }
 
 fn telemetry() -> Telemetry {

@@ -1,11 +1,15 @@
 //! Every branch and reference of the harness, for an uninstallation.
 
-use super::{Inventory, InventoryError};
+use super::{Inventory, InventoryError, Targets};
 use git2::{BranchType, ErrorCode, Oid, Repository};
+use premath_kernel::policy::inventory::{Role, role};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The folders of the references that are the harness's.
-const FOLDERS: [&str; 2] = ["refs/heads/harness/", "refs/harness/"];
+/// The folder of the references that are not branches.
+const REFERENCES: &str = "refs/harness/";
+/// The folder of branches.
+const BRANCHES: &str = "refs/heads/";
 
 /// A reference of the harness.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +22,14 @@ pub struct OwnRef {
     pub is_elsewhere: bool,
 }
 
+/// Returns whether the harness makes references of this name. A branch that it did
+/// not make, or that it moved aside for its owner, is not its own.
 fn is_own(name: &str) -> bool {
-    FOLDERS.iter().any(|folder| name.starts_with(folder))
+    let Some(branch) = name.strip_prefix(BRANCHES) else {
+        return name.starts_with(REFERENCES);
+    };
+    let role = role(branch, &Targets::new());
+    matches!(role, Some(Role::Target | Role::Step { .. } | Role::Salvage))
 }
 
 /// Returns whether references that are not the harness's have all commits of one
@@ -49,7 +59,9 @@ impl Inventory {
                 };
                 match (is_own(name), reference.target()) {
                     (true, Some(tip)) => own.push((name.to_owned(), tip, commit.is_ok())),
-                    _ => others.extend(commit.ok().map(|commit| commit.id())),
+                    // A symbolic one has no commits of its own, and stays.
+                    (_, None) => {}
+                    (false, Some(_)) => others.extend(commit.ok().map(|commit| commit.id())),
                 }
             }
             own.sort();
@@ -85,7 +97,7 @@ impl Inventory {
         if !is_own(&own.name) || !is_there {
             return Err(changed());
         }
-        match own.name.strip_prefix("refs/heads/") {
+        match own.name.strip_prefix(BRANCHES) {
             // Git refuses a branch that is checked out.
             Some(branch) => {
                 let branch = self.git.find_branch(branch, BranchType::Local);
@@ -96,7 +108,8 @@ impl Inventory {
         .map_err(failed)
     }
 
-    /// Returns whether git tracks a file of the main worktree.
+    /// Returns whether git tracks a file of the main worktree, or anything in a
+    /// folder of it.
     ///
     /// # Errors
     ///
@@ -113,6 +126,10 @@ impl Inventory {
             .git
             .index()
             .map_err(InventoryError::git("read the index"))?;
-        Ok(index.get_path(within, 0).is_some())
+        let is_below = |entry: &[u8]| {
+            let rest = entry.strip_prefix(within.as_os_str().as_bytes());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        Ok(index.iter().any(|entry| is_below(&entry.path)))
     }
 }
