@@ -1,7 +1,7 @@
 //! The web page: models in, HTML out.
 //!
 //! Invariant: everything that an issue, an agent or a file says is written by
-//! [`escaped`], so that it is text and nothing else. The page has no inline style
+//! `escaped`, so that it is text and nothing else. The page has no inline style
 //! and no inline script: its policy allows none.
 
 mod control;
