@@ -5,35 +5,36 @@ mod bound;
 mod control;
 mod end;
 mod export;
+mod inbox;
 mod manager;
+mod plan;
 mod say;
 mod spare;
 mod window;
 
-use crate::control::ControlMessage;
 use crate::lane::{LaneHandle, LaneMessage};
-use crate::machine::{Allowance, Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
+use crate::machine::{Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
 use crate::report::{Notice, NotifyingReporter, Reporter, Summary};
 use crate::spare::SpareSite;
 use announcement::announce;
 use control::Control;
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use harness_worker::batch::{Batch, BatchError, Opening};
 use harness_worker::cause::chain;
-use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::BootError;
 use harness_worker::lane::LanePlan;
-use harness_worker::settings::Settings;
 use harness_worker::step::{StepEnding, StepReport};
 use harness_worker::telemetry::Exporter;
+use inbox::InboxMessage;
+pub use inbox::{Inbox, Waker};
 use manager::Manager;
+pub use plan::{Plan, RunError};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::policy::slots::SlotRule;
 use premath_kernel::policy::until::Until;
-use premath_kernel::policy::window::DayWindow;
 use premath_kernel::record::live::{LiveLaneState, short};
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::{Claimed, OutsideChange, StoreError, clock};
@@ -47,111 +48,6 @@ use window::Window;
 /// How often issue memory is looked at for an idle lane where nothing of ours
 /// happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
-
-/// The plan of a coordinator's run.
-#[derive(Debug)]
-pub struct Plan {
-    /// What the batch is run with.
-    pub settings: Settings,
-    /// The lanes' worktrees, sorted, then the spare ones that are there.
-    pub worktrees: Vec<PathBuf>,
-    /// How many lanes there are: how many issues are worked on at once.
-    pub lanes: usize,
-    /// Where spare worktrees are made; none where they are a person's.
-    pub spare: Option<SpareSite>,
-    /// The prefix of worker ids.
-    pub worker_prefix: String,
-    /// How many dispatches lanes get.
-    pub allowance: Allowance,
-    /// Begin afresh although a batch was cut.
-    pub new_batch: bool,
-    /// The hours in which attempts begin.
-    pub window: Option<DayWindow>,
-    /// Requested lanes that could not be created.
-    pub left_out: usize,
-    /// Since when it counts how long it continues, on CLOCK_BOOTTIME.
-    pub started_ms: u64,
-}
-
-/// A batch that could not begin.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Memory or trajectory cannot be used, or the graph has a cycle.
-    #[error(transparent)]
-    Batch(#[from] BatchError),
-    /// A thread cannot be started.
-    #[error("cannot start a lane's thread")]
-    Thread(#[source] std::io::Error),
-}
-
-impl RunError {
-    /// Returns the exit code.
-    pub const fn exit_code(&self) -> u8 {
-        match self {
-            Self::Batch(error) => error.exit_code(),
-            Self::Thread(_) => exit::USAGE,
-        }
-    }
-
-    /// Returns what a person can do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Batch(error) => error.hint(),
-            Self::Thread(_) => None,
-        }
-    }
-}
-
-/// What reaches the coordinator's one channel.
-enum InboxMessage {
-    Lane(LaneIndex, LaneMessage),
-    /// A spare worktree is made, or why it is not.
-    Spare(Result<PathBuf, String>),
-    Interrupted,
-    /// What came over the control socket.
-    Control(ControlMessage),
-    /// The agent of an issue was given a text, by the number of the request.
-    Told(u64, IssueId),
-    /// The issue store's file changed.
-    StoreChanged,
-    /// The threads of all lanes have ended.
-    Joined,
-}
-
-/// Lets signals reach a coordinator that runs.
-#[derive(Clone, Debug)]
-pub struct Waker {
-    send: Sender<InboxMessage>,
-}
-
-impl std::fmt::Debug for InboxMessage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("InboxMessage")
-    }
-}
-
-impl Waker {
-    /// Signals the coordinator to check the interrupt.
-    pub fn wake(&self) {
-        let _ = self.send.send(InboxMessage::Interrupted);
-    }
-}
-
-/// The channel between signals and a coordinator that is yet to run.
-#[derive(Debug)]
-pub struct Inbox {
-    send: Sender<InboxMessage>,
-    messages: Receiver<InboxMessage>,
-}
-
-impl Inbox {
-    /// Makes the channel.
-    pub fn new() -> (Self, Waker) {
-        let (send, messages) = unbounded();
-        let waker = Waker { send: send.clone() };
-        (Self { send, messages }, waker)
-    }
-}
 
 /// Runs a batch to its end.
 ///

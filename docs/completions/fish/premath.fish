@@ -582,8 +582,8 @@ complete -c premath -n "__fish_premath_using_subcommand status" -s h -l help -d 
 complete -c premath -n "__fish_premath_using_subcommand status" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand serve" -l repo-root -d 'Serve this repository' -r -F
 complete -c premath -n "__fish_premath_using_subcommand serve" -l port -d 'Listen at this port [default: a free one]' -r
-complete -c premath -n "__fish_premath_using_subcommand serve" -l bind -d 'Listen at this loopback address' -r
-complete -c premath -n "__fish_premath_using_subcommand serve" -l token-file -d 'Use the token in this file, which steps must not be able to read [default: a new one]' -r -F
+complete -c premath -n "__fish_premath_using_subcommand serve" -l bind -d 'Listen at this loopback address, 127.0.0.1 or ::1' -r
+complete -c premath -n "__fish_premath_using_subcommand serve" -l token-file -d 'Let programs read by the token in this file, which steps must not be able to read [default: the one of the printed address]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand serve" -l control -d 'Let the page pause, resume, drain and stop the batch, cancel attempts and retry issues'
 complete -c premath -n "__fish_premath_using_subcommand serve" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand serve" -s h -l help -d 'Print help'

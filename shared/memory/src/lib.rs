@@ -15,6 +15,7 @@ mod error;
 pub mod escalation;
 pub mod governance;
 pub mod hook_journals;
+pub mod ignored;
 mod inspect;
 pub mod instruction;
 mod issues;

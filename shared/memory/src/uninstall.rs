@@ -1,7 +1,8 @@
 //! The files that the harness keeps in a repository, for an uninstallation.
 
 use crate::error::StoreError;
-use crate::roots::{MemoryRoots, common_folder, unexclude};
+use crate::ignored::unexclude;
+use crate::roots::{MemoryRoots, common_folder};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn what_is_ours_goes_and_issues_tracked_and_foreign_files_stay() {
         let (_folder, roots) = repository();
-        crate::roots::exclude_from_status(&roots.repository).unwrap();
+        crate::ignored::exclude_from_status(&roots.repository).unwrap();
         let exclude = roots.repository.join(".git/info/exclude");
         let own = fs::read_to_string(&exclude).unwrap();
         fs::write(&exclude, format!("/mine/\n{own}/other/\n")).unwrap();

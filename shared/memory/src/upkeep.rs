@@ -1,11 +1,12 @@
 //! What of the harness's own files is amiss, and its repair.
 
+use crate::control;
 use crate::error::StoreError;
+use crate::ignored::{self, unexcluded};
 use crate::live::LiveFolder;
 use crate::private::PrivateFolder;
-use crate::roots::{MemoryRoots, common_folder, unexcluded};
+use crate::roots::{MemoryRoots, common_folder};
 use crate::untrusted::is_linked;
-use crate::{control, roots};
 use premath_kernel::policy::health::{FileTime, OpenPlace};
 use rustix::fs::{Mode, OFlags};
 use std::fs::{self, Permissions};
@@ -140,9 +141,9 @@ pub fn file_times(roots: &MemoryRoots) -> Vec<FileTime> {
 ///
 /// # Errors
 ///
-/// As [`roots::exclude_from_status`].
+/// As [`ignored::exclude_from_status`].
 pub fn hide_files(roots: &MemoryRoots) -> Result<(), StoreError> {
-    roots::exclude_from_status(&roots.repository).map(|_| ())
+    ignored::exclude_from_status(&roots.repository).map(|_| ())
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@
 pub mod columns;
 pub mod diff;
 pub mod figures;
+#[cfg(test)]
+mod fixture;
 mod html;
 pub mod live;
 pub mod log;

@@ -1,11 +1,8 @@
 //! The operator's notification command: what it gets, and that it delays nothing.
 
-use premath_tests::{PATIENCE, Run, Scratch, issue, until};
+use premath_tests::{PATIENCE, Posted, Run, Scratch, issue, receiver, until};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
-use std::sync::mpsc::{Receiver, channel};
 
 /// Keeps what it gets: the document of stdin, then the text, a line each.
 const KEEPS: &str =
@@ -164,45 +161,6 @@ fn a_command_that_fails_or_takes_too_long_is_reported_and_changes_nothing() {
     }
 }
 
-/// A request as a receiver sees it: its head, in lower case, and its body.
-type Posted = (String, String);
-
-/// Listens on loopback, and answers each request with the next status, the last one
-/// again and again.
-fn receiver(statuses: &'static [&'static str]) -> (String, Receiver<Posted>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hook", listener.local_addr().unwrap());
-    let (send, posted) = channel();
-    std::thread::spawn(move || {
-        let mut statuses = statuses.iter();
-        let mut status = "200 OK";
-        for stream in listener.incoming() {
-            let mut stream = BufReader::new(stream.unwrap());
-            let (mut head, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                if stream.read_line(&mut line).unwrap() == 0 || line == "\r\n" {
-                    break;
-                }
-                let line = line.to_lowercase();
-                if let Some(value) = line.strip_prefix("content-length:") {
-                    length = value.trim().parse().unwrap();
-                }
-                head.push_str(&line);
-            }
-            let mut body = vec![0; length];
-            stream.read_exact(&mut body).unwrap();
-            status = statuses.next().copied().unwrap_or(status);
-            let answer = format!(
-                "HTTP/1.1 {status}\r\nLocation: /other\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            );
-            stream.get_mut().write_all(answer.as_bytes()).unwrap();
-            let _ = send.send((head, String::from_utf8(body).unwrap()));
-        }
-    });
-    (url, posted)
-}
-
 fn header<'a>(posted: &'a Posted, name: &str) -> Option<&'a str> {
     let mut lines = posted.0.lines();
     lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
@@ -224,7 +182,7 @@ print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), hashlib.sha256).hexdi
 fn a_webhook_gets_the_document_of_the_command_and_its_signature() {
     let (url, posted) = receiver(&["503 Busy", "200 OK"]);
     let settings = format!(
-        "{}webhook = \"{url}\"\nwebhook_secret_env = \"E2E_SECRET\"\nevents = [\"done\"]\n",
+        "{}webhook = \"{url}/hook\"\nwebhook_secret_env = \"E2E_SECRET\"\nevents = [\"done\"]\n",
         keeping("")
     );
     let scratch = notified(&["a"], &settings);
@@ -235,11 +193,12 @@ fn a_webhook_gets_the_document_of_the_command_and_its_signature() {
     assert_eq!(first, second, "another try is the same");
     assert!(posted.try_recv().is_err());
     assert!(second.0.starts_with("post /hook http/1.1"), "{}", second.0);
-    let document: Value = serde_json::from_str(&second.1).unwrap();
+    let body = String::from_utf8(second.1.clone()).unwrap();
+    let document: Value = serde_json::from_str(&body).unwrap();
     assert_eq!([document], documents(&scratch)[..]);
     assert_eq!(header(&second, "x-premath-event"), Some("done"));
     assert_eq!(header(&second, "content-type"), Some("application/json"));
-    match signed(&second.1, "k\u{e9}y") {
+    match signed(&body, "k\u{e9}y") {
         Some(expected) => {
             assert_eq!(
                 header(&second, "x-premath-signature-256"),

@@ -76,13 +76,27 @@ impl Served {
         self.url.split_once("token=").unwrap().1
     }
 
+    /// Returns the address that programs connect to.
+    pub(crate) fn address(&self) -> String {
+        let (_, port) = self.host().rsplit_once(':').unwrap();
+        format!("127.0.0.1:{port}")
+    }
+
+    /// Returns the cookie that a browser gets at its first visit.
+    fn cookie(&self) -> String {
+        let path = format!("GET /?token={}", self.token());
+        let first = self.send(&path, &[("Host", self.host())], "");
+        let cookie = first.header("set-cookie").unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
     fn bearer(&self) -> String {
         format!("Bearer {}", self.token())
     }
 
     /// Sends a request with these headers alone.
     pub(crate) fn send(&self, line: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let mut stream = TcpStream::connect(self.host()).unwrap();
+        let mut stream = TcpStream::connect(self.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in headers {
@@ -113,11 +127,11 @@ impl Served {
         self.send(&format!("GET {path}"), &headers, "")
     }
 
-    /// Sends a form with the token, as a page of the server does.
+    /// Sends a form with the cookie, as a page of the server does.
     fn post(&self, path: &str, body: &str) -> Reply {
         let headers = [
             ("Host", self.host()),
-            ("Authorization", &self.bearer()),
+            ("Cookie", &self.cookie()),
             ("Origin", self.origin()),
             ("Sec-Fetch-Site", "same-origin"),
         ];
@@ -271,6 +285,37 @@ fn the_first_visit_gives_a_cookie_and_an_address_without_the_token() {
     served.finish();
 }
 
+/// A browser gives a cookie of `127.0.0.1` to every server there, whatever its port.
+#[test]
+fn the_cookie_counts_at_the_servers_own_name_alone() {
+    let mut served = Served::start(1, &[issue("a")], &["--control"]);
+    let (own, cookie) = (served.host().to_owned(), served.cookie());
+    assert!(
+        own.split_once('.').unwrap().1.starts_with("localhost:"),
+        "{own}"
+    );
+    let get = |host: &str| {
+        let headers = [("Host", host), ("Cookie", &cookie)];
+        served
+            .send("GET /control/stop?batch=x", &headers, "")
+            .status
+    };
+    assert_ne!(get(&own), 401);
+    let address = served.address();
+    let localhost = address.replace("127.0.0.1", "localhost");
+    for other in [&address, &localhost] {
+        assert_eq!(get(other), 401, "{other}");
+        // Nor is it given out there.
+        let path = format!("GET /?token={}", served.token());
+        let first = served.send(&path, &[("Host", other)], "");
+        assert_eq!((first.status, first.header("set-cookie")), (401, None));
+        // Programs read by the address.
+        let headers = [("Host", &**other), ("Authorization", &*served.bearer())];
+        assert_eq!(served.send("GET /status.json", &headers, "").status, 200);
+    }
+    served.finish();
+}
+
 #[test]
 fn metrics_are_scraped_with_the_token_and_equal_the_status() {
     let mut served = Served::start(1, &[issue("a"), issue("b")], &[]);
@@ -400,7 +445,7 @@ fn hostile_text_is_text_on_every_page() {
 
 /// Returns the first events of the stream.
 fn events(served: &Served, count: usize) -> String {
-    let mut stream = TcpStream::connect(served.host()).unwrap();
+    let mut stream = TcpStream::connect(served.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let head = format!(
         "GET /events HTTP/1.1\r\nHost: {}\r\nAuthorization: {}\r\n\r\n",
@@ -485,6 +530,25 @@ fn nothing_can_be_changed_unless_control_is_asked_for() {
     assert_eq!(served.scratch.issue("a")["status"], "closed");
 }
 
+/// The token only reads, and the cookie controls from the page's own
+/// origin alone.
+fn refuses_other_origins(served: &Served, form: &str) {
+    let (bearer, cookie) = (served.bearer(), served.cookie());
+    let body = format!("form={form}&issue=a");
+    let asks = [
+        (("Authorization", &*bearer), Some(served.origin())),
+        (("Cookie", &*cookie), None),
+        (("Cookie", &*cookie), Some("http://evil.example")),
+        (("Cookie", &*cookie), Some("null")),
+    ];
+    for (identity, origin) in asks {
+        let mut headers = vec![("Host", served.host()), identity];
+        headers.extend(origin.map(|origin| ("Origin", origin)));
+        let answer = served.send("POST /control/cancel", &headers, &body);
+        assert_eq!(answer.status, 403, "{answer:?}");
+    }
+}
+
 #[test]
 fn a_request_of_a_page_is_carried_out_as_the_command_does() {
     let mut served = Served::start(2, &[issue("a"), issue("b")], &["--control"]);
@@ -498,17 +562,7 @@ fn a_request_of_a_page_is_carried_out_as_the_command_does() {
         )
     };
     assert_eq!(cancel("00").status, 403);
-    let host = served.host().to_owned();
-    let bearer = served.bearer();
-    let body = format!("form={form}&issue=a");
-    for origin in [None, Some("http://evil.example"), Some("null")] {
-        let mut headers = vec![("Host", &*host), ("Authorization", &*bearer)];
-        headers.extend(origin.map(|origin| ("Origin", origin)));
-        assert_eq!(
-            served.send("POST /control/cancel", &headers, &body).status,
-            403
-        );
-    }
+    refuses_other_origins(&served, &form);
     assert_eq!(served.scratch.issue("a")["status"], "in_progress");
     let question = served.get("/control/cancel?issue=a");
     assert!(question.body.contains("method=\"post\"") && question.body.contains("Go back"));
@@ -550,7 +604,7 @@ fn a_request_of_a_page_is_carried_out_as_the_command_does() {
 fn an_address_that_others_reach_is_refused() {
     let scratch = Scratch::new(1);
     let refused = scratch.premath(["serve", "--bind", "0.0.0.0"]).end();
-    refused.exits(2).says("reachable from other machines");
+    refused.exits(2).says("expected 127.0.0.1 or ::1");
 }
 
 #[test]

@@ -49,6 +49,13 @@ impl Names {
         Self(names)
     }
 
+    /// Adds a name of the server's own, with its port.
+    #[must_use]
+    pub(crate) fn with(mut self, name: &str) -> Self {
+        self.0.push(name.to_owned());
+        self
+    }
+
     /// Refuses a request by its Host, Origin and Sec-Fetch-Site.
     ///
     /// # Errors

@@ -54,6 +54,7 @@ const TOOL_STATE_VARIABLES: &[&str] = &[
 const SECRET_BYTES: usize = 32;
 
 /// A text that only who was given it knows. Not `Debug`: it reaches no log.
+#[derive(Clone)]
 pub(crate) struct Secret(String);
 
 impl Secret {
@@ -99,11 +100,6 @@ impl Token {
     /// As [`Token::read`].
     pub(crate) fn of_file(path: &Path) -> Result<Self, CliError> {
         Self::fit(&read_private(path)?, &path.display().to_string())
-    }
-
-    /// Returns the secret.
-    pub(crate) fn secret(&self) -> &Secret {
-        &self.0
     }
 
     /// Reads the token: from the file that is given, from

@@ -19,8 +19,9 @@ use premath_kernel::authority::instruction::{
 };
 use premath_kernel::issue::prefix::{prefix_fault, prefix_of};
 use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
+use premath_memory::ignored::exclude_from_status;
 use premath_memory::instruction::ActivePolicy;
-use premath_memory::roots::{MemoryRoots, exclude_from_status, has_commit, main_worktree};
+use premath_memory::roots::{MemoryRoots, has_commit, main_worktree};
 use questions::{Choice, Proposal, ask};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -65,7 +65,7 @@ impl McpServeArgs {
             .map_err(CliError::file("find", &self.repo_root))?;
         if self.http.is_some() {
             // The private folder stays out of git's status.
-            let _ = premath_memory::roots::exclude_from_status(&paths::repository()?);
+            let _ = premath_memory::ignored::exclude_from_status(&paths::repository()?);
         }
         let endpoint = match self.http {
             Some(address) => Some(Endpoint::new(address, self.token_file.as_deref())?),

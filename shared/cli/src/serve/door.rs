@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, LOCATION, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, LOCATION, REFERRER_POLICY,
     SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
@@ -18,6 +18,13 @@ use std::sync::Arc;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri \
                       'none'";
+
+/// How many hexadecimal digits of the server's name cannot be guessed.
+const NAME_LENGTH: usize = 32;
+
+/// What a program is answered that asks for a change.
+const READS: &str = "the token reads; the page in a browser controls the batch, and so do the \
+                     commands of premath";
 
 /// The parameter of the first visit.
 const TOKEN: &str = "token";
@@ -41,9 +48,15 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 /// Who may ask.
 pub(super) struct Door {
     names: Names,
+    /// The name that browsers call the server by, with its port. Cookies do not know
+    /// ports: a browser gives one of `127.0.0.1` to every server there. None of them
+    /// knows this name, and the cookie counts at it alone.
+    name: String,
+    /// What programs bear. It reads, and changes nothing.
     token: Token,
-    /// What a browser bears after the first visit. It is not the token: cookies do
-    /// not know ports, and another server of this machine may see it.
+    /// What the printed address bears; it gives a browser its cookie.
+    entry: Secret,
+    /// What a browser bears after the first visit.
     cookie: Secret,
     /// The name of the cookie, for servers at other ports have one as well.
     cookie_name: String,
@@ -52,14 +65,29 @@ pub(super) struct Door {
 }
 
 impl Door {
-    pub(super) fn new(address: SocketAddr, token: Token) -> Result<Self, crate::error::CliError> {
+    /// Makes the door of a server at an address; programs bear the token, or without
+    /// one what the printed address bears.
+    pub(super) fn new(
+        address: SocketAddr,
+        token: Option<Token>,
+    ) -> Result<Self, crate::error::CliError> {
+        let entry = Secret::random()?;
+        let label = Secret::random()?.reveal()[..NAME_LENGTH].to_owned();
+        let name = format!("{label}.localhost:{}", address.port());
         Ok(Self {
-            names: Names::of(address),
-            token,
+            names: Names::of(address).with(&name),
+            name,
+            token: token.unwrap_or_else(|| Token::from(entry.clone())),
+            entry,
             cookie: Secret::random()?,
             cookie_name: format!("premath-{}", address.port()),
             form: Secret::random()?,
         })
+    }
+
+    /// Returns the address to open, which gives a browser its cookie.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/?{TOKEN}={}", self.name, self.entry.reveal())
     }
 
     /// Returns the value that a form must bear.
@@ -82,13 +110,25 @@ impl Door {
         if let Err(stranger) = known {
             return Some(refused(stranger));
         }
-        if self.token.is_presented(headers) || self.has_cookie(headers) {
+        let is_own_name = self.is_own_name(headers);
+        if is_own_name && self.has_cookie(headers) {
             return None;
         }
+        if self.token.is_presented(headers) {
+            return match *request.method() {
+                Method::GET | Method::HEAD => None,
+                _ => Some(plain(StatusCode::FORBIDDEN, READS)),
+            };
+        }
         Some(match token_of(request.uri()) {
-            Some((given, rest)) if self.token.secret().is(&given) => self.welcome(&rest),
+            Some((given, rest)) if is_own_name && self.entry.is(&given) => self.welcome(&rest),
             _ => unknown(),
         })
+    }
+
+    fn is_own_name(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        host.is_some_and(|host| host.eq_ignore_ascii_case(&self.name))
     }
 
     fn has_cookie(&self, headers: &HeaderMap) -> bool {

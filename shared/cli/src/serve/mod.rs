@@ -10,22 +10,22 @@ mod work;
 
 use crate::answer::{Answer, Finished, print_diagnostic, put_part};
 use crate::error::CliError;
-use crate::http::{Listening, Secret, Token, loopback, with_runtime};
+use crate::http::{Listening, Token, with_runtime};
 use crate::operator;
 use crate::paths;
 use clap::Args;
-use premath_memory::roots::exclude_from_status;
+use premath_memory::ignored::exclude_from_status;
 use schemars::JsonSchema;
 use serde::Serialize;
 use site::Site;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Arguments of `premath serve`.
 ///
 /// The printed address has a token that every request needs; it is valid until the server
-/// ends. Programs send it as `Authorization: Bearer TOKEN`.
+/// ends. Programs send it as `Authorization: Bearer TOKEN`, and can only read.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Serve this repository
@@ -34,24 +34,37 @@ pub(crate) struct ServeArgs {
     /// Listen at this port [default: a free one]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     port: u16,
-    /// Listen at this loopback address
-    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS")]
+    /// Listen at this loopback address, 127.0.0.1 or ::1
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS", value_parser = localhost)]
     bind: IpAddr,
     /// Let the page pause, resume, drain and stop the batch, cancel attempts and retry issues
     #[arg(long)]
     control: bool,
-    /// Use the token in this file, which steps must not be able to read [default: a new one]
+    /// Let programs read by the token in this file, which steps must not be able to read
+    /// [default: the one of the printed address]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+}
+
+/// Reads an address that browsers know as `localhost`.
+fn localhost(text: &str) -> Result<IpAddr, String> {
+    let address: IpAddr = text.parse().map_err(|error| format!("{error}"))?;
+    let known = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+    match known.contains(&address) {
+        true => Ok(address),
+        false => Err(
+            "expected 127.0.0.1 or ::1; from another machine, forward the port by ssh".to_owned(),
+        ),
+    }
 }
 
 /// What `premath serve` prints when it listens.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServeAnswer {
-    /// The address to open, with the token.
+    /// The address to open in a browser, with the token.
     url: String,
-    /// The address without the token.
+    /// The address for programs, which send the token as a header.
     origin: String,
     /// Whether the page controls the batch.
     control: bool,
@@ -65,7 +78,7 @@ impl ServeArgs {
     }
 
     fn serve(self, json: bool) -> Result<(), CliError> {
-        let address = loopback("--bind", SocketAddr::new(self.bind, self.port))?;
+        let address = SocketAddr::new(self.bind, self.port);
         if self.control && operator::is_inside_step() {
             return Err(CliError::ControlInsideStep);
         }
@@ -74,18 +87,17 @@ impl ServeArgs {
         // The private folder stays out of git's status.
         let _ = exclude_from_status(&paths::repository()?);
         let token = match &self.token_file {
-            Some(file) => Token::of_file(file)?,
-            None => Token::from(Secret::random()?),
+            Some(file) => Some(Token::of_file(file)?),
+            None => None,
         };
         with_runtime(async move {
             let listening = Listening::at(address).await?;
-            let origin = format!("http://{}", listening.address);
+            let site = Site::new(listening.address, token, self.control)?;
             let answer = ServeAnswer {
-                url: format!("{origin}/?token={}", token.secret().reveal()),
-                origin,
+                url: site.door.url(),
+                origin: format!("http://{}", listening.address),
                 control: self.control,
             };
-            let site = Site::new(listening.address, token, self.control)?;
             let text = format!("{}\n", answer.url);
             let shown = Finished::new("serve", Ok(Answer::new(answer, text)));
             // Who cannot read the address cannot use it, and the server is of no use.

@@ -42,7 +42,11 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn new(address: SocketAddr, token: Token, controls: bool) -> Result<Self, CliError> {
+    pub(super) fn new(
+        address: SocketAddr,
+        token: Option<Token>,
+        controls: bool,
+    ) -> Result<Self, CliError> {
         Ok(Self {
             roots: paths::roots()?,
             door: Door::new(address, token)?,

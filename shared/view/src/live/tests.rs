@@ -1,68 +1,14 @@
 use super::*;
 use crate::figures::tokens;
+use crate::fixture::{batch, now, step, viewer};
 use crate::status::lines;
-use jiff::tz::TimeZone;
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::json::time::Moment;
 use premath_kernel::record::live::{
-    AgentState, LiveAgent, LiveAmounts, LiveBatch, LiveCommand, LiveLaneState, LiveOutcome,
-    LiveQueue, LiveStep, PauseEnd, PauseKind, StepPhase,
+    LiveBatch, LiveLaneState, LiveOutcome, LiveQueue, PauseEnd, PauseKind,
 };
-use premath_kernel::record::trajectory::BatchHolder;
 use ratatui_core::backend::TestBackend;
 use ratatui_core::style::{Color, Modifier};
 use ratatui_core::terminal::Terminal;
-
-const BEGAN_MS: u64 = 1_000_000;
-
-fn now() -> Moment {
-    Moment {
-        wall: "2026-03-05T12:13:00Z".parse().unwrap(),
-        boot_ms: BEGAN_MS + 7_980_000,
-    }
-}
-
-fn viewer(width: usize) -> Viewer {
-    Viewer {
-        now: now().wall,
-        zone: TimeZone::UTC,
-        width,
-    }
-}
-
-fn step(number: u64, title: &str) -> LiveStep {
-    let ago = |ms: u64| now().boot_ms - ms;
-    LiveStep {
-        issue_id: format!("bd-{number}").into(),
-        title: title.into(),
-        step_id: format!("worker.{number}.bd-{number}.1").into(),
-        generation: 1,
-        attempt: 1,
-        provider: Some("claude".into()),
-        started_at: Stamp::parse("2026-03-05T12:00:00Z").unwrap(),
-        started_ms: ago(780_000),
-        phase: StepPhase::Working,
-        phase_ms: ago(770_000),
-        command: Some(LiveCommand {
-            phase: "work".into(),
-            started_ms: ago(770_000),
-            limit_ms: 2_700_000,
-        }),
-        agent: Some(LiveAgent {
-            state: AgentState::Calling,
-            calls: 30 + number,
-            last_tool: Some("Bash".into()),
-            last_event_ms: Some(ago(10_000)),
-            silence_limit_ms: 1_800_000,
-            used: LiveAmounts {
-                tokens: Some(120_000),
-                cost_nano_usd: Some(1_230_000_000),
-            },
-        }),
-        lease_renewed_ms: ago(120_000),
-        lease_ttl_ms: 3_600_000,
-    }
-}
 
 fn outcome(number: u64) -> LiveOutcome {
     LiveOutcome {
@@ -84,17 +30,7 @@ fn outcome(number: u64) -> LiveOutcome {
 
 /// A batch of some lanes, each at work, with some outcomes.
 fn live(lanes: u64, outcomes: u64) -> LiveBatch {
-    let holder = BatchHolder {
-        host: "h".into(),
-        boot_id: "b".into(),
-        pid: 41,
-        started: 7,
-        pid_ns: None,
-    };
-    let at = Stamp::parse("2026-03-05T10:00:00Z").unwrap();
-    let mut live = LiveBatch::new("hb1_a".into(), holder, at, BEGAN_MS);
-    live.written_at = Stamp::at(now().wall);
-    live.written_ms = now().boot_ms;
+    let mut live = batch();
     for number in 1..=lanes {
         let lane = live.lane(&format!("worker.{number}").as_str().into());
         lane.state = LiveLaneState::Working;

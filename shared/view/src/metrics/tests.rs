@@ -1,8 +1,7 @@
 use super::*;
-use premath_kernel::json::stamp::Stamp;
+use crate::fixture::{BEGAN_MS, batch};
 use premath_kernel::json::time::Moment;
 use premath_kernel::record::live::{LiveBatch, PauseEnd};
-use premath_kernel::record::trajectory::BatchHolder;
 use std::collections::BTreeSet;
 
 /// A sample: name, labels, value.
@@ -88,15 +87,7 @@ fn figure(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64
 }
 
 fn live() -> LiveBatch {
-    let holder = BatchHolder {
-        host: "h".into(),
-        boot_id: "b".into(),
-        pid: 41,
-        started: 7,
-        pid_ns: None,
-    };
-    let at = Stamp::parse("2026-03-05T10:00:00Z").unwrap();
-    let mut live = LiveBatch::new("hb1_a".into(), holder, at, 0);
+    let mut live = batch();
     live.lane(&"w.1".into()).state = LiveLaneState::Working;
     live.lane(&"w.2".into()).state = LiveLaneState::Working;
     live.lane(&"w.3".into()).state = LiveLaneState::Idle;
@@ -115,7 +106,7 @@ fn live() -> LiveBatch {
 fn view(live: &LiveBatch) -> StatusView {
     let now = Moment {
         wall: "2026-03-05T11:00:00.5Z".parse().unwrap(),
-        boot_ms: 3_600_500,
+        boot_ms: BEGAN_MS + 3_600_500,
     };
     StatusView::of(std::slice::from_ref(live), &|_| true, None, now)
 }

@@ -1,67 +1,19 @@
 use super::*;
-use crate::figures::Viewer;
-use jiff::tz::TimeZone;
-use premath_kernel::record::live::{LiveAgent, LiveCommand, LiveStep, PauseEnd, PauseKind};
-use premath_kernel::record::trajectory::BatchHolder;
-
-const BEGAN_MS: u64 = 1_000_000;
-
-pub(crate) fn now() -> Moment {
-    Moment {
-        wall: "2026-03-05T12:13:00Z".parse().unwrap(),
-        boot_ms: BEGAN_MS + 7_980_000,
-    }
-}
-
-fn step() -> LiveStep {
-    let ago = |ms: u64| now().boot_ms - ms;
-    LiveStep {
-        issue_id: "bd-12".into(),
-        title: "Parse \u{1b}[2J the log".into(),
-        step_id: "worker.1.bd-12.3".into(),
-        generation: 3,
-        attempt: 2,
-        provider: Some("claude".into()),
-        started_at: Stamp::parse("2026-03-05T12:00:00Z").unwrap(),
-        started_ms: ago(780_000),
-        phase: StepPhase::Working,
-        phase_ms: ago(770_000),
-        command: Some(LiveCommand {
-            phase: "work".into(),
-            started_ms: ago(770_000),
-            limit_ms: 2_700_000,
-        }),
-        agent: Some(LiveAgent {
-            state: AgentState::Calling,
-            calls: 31,
-            last_tool: Some("Bash".into()),
-            last_event_ms: Some(ago(10_000)),
-            silence_limit_ms: 1_800_000,
-            used: LiveAmounts {
-                tokens: Some(120_000),
-                cost_nano_usd: None,
-            },
-        }),
-        lease_renewed_ms: ago(120_000),
-        lease_ttl_ms: 3_600_000,
-    }
-}
+use crate::fixture::{batch, now, step, viewer};
+use premath_kernel::record::live::{PauseEnd, PauseKind};
 
 pub(crate) fn live() -> LiveBatch {
-    let holder = BatchHolder {
-        host: "h".into(),
-        boot_id: "b".into(),
-        pid: 41,
-        started: 7,
-        pid_ns: None,
-    };
-    let at = Stamp::parse("2026-03-05T10:00:00Z").unwrap();
-    let mut live = LiveBatch::new("hb1_a".into(), holder, at, BEGAN_MS);
-    live.written_at = Stamp::at(now().wall);
-    live.written_ms = now().boot_ms;
+    let mut live = batch();
     let lane = live.lane(&"worker.1".into());
     lane.state = LiveLaneState::Working;
-    lane.step = Some(step());
+    let mut attempt = step(12, "Parse \u{1b}[2J the log");
+    attempt.step_id = "worker.1.bd-12.3".into();
+    (attempt.generation, attempt.attempt) = (3, 2);
+    if let Some(agent) = &mut attempt.agent {
+        agent.calls = 31;
+        agent.used.cost_nano_usd = None;
+    }
+    lane.step = Some(attempt);
     live.lane(&"worker.2".into()).state = LiveLaneState::Idle;
     live.budget.cost_nano_usd = Some(25_000_000_000);
     live.totals.closed = 124;
@@ -80,14 +32,6 @@ pub(crate) fn live() -> LiveBatch {
         ..LiveQueue::default()
     });
     live
-}
-
-pub(crate) fn viewer(width: usize) -> Viewer {
-    Viewer {
-        now: now().wall,
-        zone: TimeZone::UTC,
-        width,
-    }
 }
 
 fn view(live: &LiveBatch, alive: bool) -> StatusView {

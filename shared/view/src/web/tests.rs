@@ -1,6 +1,7 @@
 use super::*;
+use crate::fixture::{now, viewer};
 use crate::status::StatusView;
-use crate::status::tests::{live, now, viewer};
+use crate::status::tests::live;
 use premath_kernel::record::live::{LiveBatch, LiveLaneState, LiveOutcome, PauseEnd, PauseKind};
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x> \u{202e}gnp";

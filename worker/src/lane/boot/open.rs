@@ -10,7 +10,7 @@ use crate::supervisor::Supervisor;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
 use premath_memory::roots::lane_name;
-use premath_memory::{StoreError, WorktreeLock, projection, roots};
+use premath_memory::{StoreError, WorktreeLock, ignored, projection};
 use premath_worktree::tree::{Tree, is_worktree_of};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Lane {
         tree.release_held(&lane_name(&worktree));
         drop(alone);
         roots.prepare()?;
-        roots::exclude_from_status_in(tree.common_folder())?;
+        ignored::exclude_from_status_in(tree.common_folder())?;
         let cycle = batch.memory.diagnose(Scope::Active)?.cycle_path;
         if let Some(path) = cycle.filter(|_| !plan.tolerate_cycle) {
             let path = path.iter().map(ToString::to_string);

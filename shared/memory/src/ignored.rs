@@ -1,0 +1,123 @@
+//! The names of ours that git is to skip, in the repository's `info/exclude`.
+
+use crate::artifact;
+use crate::error::StoreError;
+use crate::roots::open;
+use std::path::Path;
+
+/// Names of ours that git is to skip, in every worktree.
+const PASSED_OVER: &[&str] = &[
+    "/.premath/lanes/",
+    "/.premath/private/",
+    "/.premath/trust.json",
+    "/.premath/harness_session.json",
+    "/.premath/harness_feature_ledger.json",
+    "/.premath/step/",
+    "/.premath/issues.jsonl.flock",
+    "/.premath/issues.jsonl.seal",
+    "/.premath/issues.jsonl.base",
+    "/.premath/issues.jsonl.foreign",
+    "/.premath/issues.jsonl.checks",
+    "/.premath/harness_trajectory.jsonl.flock",
+    "/.premath/*.torn-*",
+    "/artifacts/",
+];
+
+/// The line above those names.
+const TITLE: &[u8] = b"# Premath Harness";
+
+/// Keeps our files out of the git status of every worktree, by exact name in
+/// the repository's `info/exclude`; what is there already stays. Returns
+/// whether a name was added.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`] or [`StoreError::Io`].
+pub fn exclude_from_status(worktree: &Path) -> Result<bool, StoreError> {
+    exclude_from_status_in(open(worktree)?.commondir())
+}
+
+/// Does as [`exclude_from_status`] for the worktrees that share a git folder.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> {
+    let path = common_folder.join("info").join("exclude");
+    // Bytes, not text: what is there is the user's.
+    let mut new = artifact::read(&path)?.unwrap_or_default();
+    let missing = missing_in(&new);
+    if missing.is_empty() {
+        return Ok(false);
+    }
+    if !new.is_empty() && !new.ends_with(b"\n") {
+        new.push(b'\n');
+    }
+    new.extend_from_slice(TITLE);
+    new.push(b'\n');
+    for name in missing {
+        new.extend_from_slice(name.as_bytes());
+        new.push(b'\n');
+    }
+    artifact::write(&path, &new)?;
+    Ok(true)
+}
+
+/// Removes the names of ours from the file of [`exclude_from_status_in`]; every
+/// other line stays.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub(crate) fn unexclude(common_folder: &Path) -> Result<(), StoreError> {
+    let path = common_folder.join("info").join("exclude");
+    let Some(rules) = artifact::read(&path)? else {
+        return Ok(());
+    };
+    let is_ours = |line: &&[u8]| {
+        let line = line.trim_ascii();
+        line == TITLE || PASSED_OVER.iter().any(|name| line == name.as_bytes())
+    };
+    let lines = rules.split_inclusive(|byte| *byte == b'\n');
+    let kept = lines.filter(|line| !is_ours(line));
+    let kept: Vec<u8> = kept.flatten().copied().collect();
+    match kept == rules {
+        true => Ok(()),
+        false => artifact::write(&path, &kept),
+    }
+}
+
+/// Returns the names of ours that a file of ignore rules does not have.
+fn missing_in(rules: &[u8]) -> Vec<&'static str> {
+    let has = |name: &str| {
+        rules
+            .split(|byte| *byte == b'\n')
+            .any(|line| line.trim_ascii() == name.as_bytes())
+    };
+    let names = PASSED_OVER.iter().copied();
+    names.filter(|name| !has(name)).collect()
+}
+
+/// Returns whether a name of ours is not among those that git is to skip, and no
+/// shorter one of the operator's hides it.
+///
+/// # Errors
+///
+/// [`StoreError::Io`].
+pub(crate) fn unexcluded(common_folder: &Path) -> Result<bool, StoreError> {
+    let path = common_folder.join("info").join("exclude");
+    let rules = artifact::read(&path)?.unwrap_or_default();
+    let lines: Vec<&[u8]> = rules
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .collect();
+    let is_hidden = |name: &&str| {
+        let folder = name.as_bytes()[1..].split(|byte| *byte == b'/').next();
+        let folder = folder.unwrap_or_default();
+        let whole: [&[u8]; 2] = [b"/", b""];
+        whole
+            .iter()
+            .any(|start| lines.contains(&&[*start, folder, b"/"].concat()[..]))
+    };
+    Ok(missing_in(&rules).iter().any(|name| !is_hidden(name)))
+}
