@@ -9,7 +9,7 @@ mod profile;
 mod recording;
 
 pub use installed::{Installed, agents_folder, install, missing, pinned};
-pub use kit::{StreamLines, playable, stream_lines};
+pub use kit::{CLAUDE_COST_NANO_USD, StreamLines, playable, stream_lines};
 pub use normal::normalised;
 pub use profile::Profile;
 pub use recording::{Recorded, record, recordings};

@@ -7,7 +7,8 @@ use premath_kernel::record::control::{
     CancelThen, ControlAnswer, ControlOperation, ControlRequest, IssueControl,
 };
 use premath_tests::{
-    Ended, NO_STARTUP, PATIENCE, Running, Scratch, Tools, binaries, issue, processes_in, until,
+    Ended, Length, NO_STARTUP, PATIENCE, Running, Scratch, Tools, binaries, issue, processes_in,
+    until,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -510,10 +511,8 @@ fn an_attempt_is_cancelled_while_its_work_is_verified_to_land() {
     assert!(ground.scratch.file_on(target, "src/b.txt").is_some());
 }
 
-/// The grace of a cancelled command, and what the harness may take beside it on
-/// a machine that is busy with other tests.
+/// The grace of a cancelled command.
 const GRACE: Duration = Duration::from_millis(500);
-const SLACK: Duration = Duration::from_secs(3);
 
 #[track_caller]
 fn cancels(agent: Agent) {
@@ -538,7 +537,10 @@ fn cancels(agent: Agent) {
     let began = Instant::now();
     let answer = ground.premath(&["cancel", "a"]).exits(0).json();
     let took = began.elapsed();
-    assert!(took < GRACE + Duration::from_secs(1) + SLACK, "{took:?}");
+    // In quick form the machine is busy with other tests.
+    let slack = Length::asked("the time in which an attempt is cancelled").pick(3, 0);
+    let most = GRACE + Duration::from_secs(1 + slack);
+    assert!(took < most, "{took:?}");
     let left = processes_in(&ground.scratch.folder());
     let is_agent = |line: &String| line.contains("premath-scripted-agent");
     assert!(!left.iter().any(is_agent), "{left:#?}");

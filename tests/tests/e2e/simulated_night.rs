@@ -1,12 +1,13 @@
 //! A night in a minute: many issues, eight lanes, two providers in turn, of the
 //! issues three in ten misbehave, and twice a provider refuses for a while. The
-//! report of each issue matches its script.
+//! report of each issue matches its script, and one of the providers has a price.
 
 use crate::landing::every_close_is_on_the_target;
 use crate::misbehaviour::expected::{End, Expected, expected};
 use crate::misbehaviour::{VERIFY, command_line, may_write_limits, titled};
 use premath_evidence::Agent;
-use premath_tests::scripted::Misbehaviour;
+use premath_tests::agents::CLAUDE_COST_NANO_USD;
+use premath_tests::scripted::{Misbehaviour, ScriptedTask};
 use premath_tests::{Dice, Ended, Length, NO_STARTUP, Scratch, binaries};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -286,6 +287,7 @@ fn the_report_equals(scratch: &Scratch, script: &Script, ended: &Ended) {
     }
     assert_eq!(found, clusters, "failed attempts by class");
     usage_equals(scratch, &report, &summary);
+    cost_equals(scratch, &report, &summary, script);
     salvage_equals(scratch, &report, script);
     every_figure_has_its_proof(scratch, &report);
     for form in ["", "--json", "--markdown", "--html"] {
@@ -298,18 +300,79 @@ fn the_report_equals(scratch: &Scratch, script: &Script, ended: &Ended) {
 /// Counts by name.
 type Counts = BTreeMap<String, u64>;
 
-/// Tokens and cost, by agent and in all.
-fn usage_equals(scratch: &Scratch, report: &Value, summary: &Value) {
-    let (mut tokens, mut unknown, mut cost, mut steps) = (0, 0, 0, 0);
+/// Returns what an attempt of the scripted Claude Code costs; `None` where it ends
+/// before it reports that.
+fn cost_of(misbehaviour: Misbehaviour) -> Option<u64> {
+    match misbehaviour {
+        Misbehaviour::Crash(_)
+        | Misbehaviour::Kill(_)
+        | Misbehaviour::HangStart
+        | Misbehaviour::HangTool
+        | Misbehaviour::HangThink
+        | Misbehaviour::Truncated
+        | Misbehaviour::NoTerminal
+        | Misbehaviour::Failed
+        | Misbehaviour::Huge
+        | Misbehaviour::Limit(_) => None,
+        _ => Some(CLAUDE_COST_NANO_USD),
+    }
+}
+
+/// The cost of the night, by its script: each attempt that Claude Code ended well has its
+/// price, and Codex reports none.
+fn cost_equals(scratch: &Scratch, report: &Value, summary: &Value, script: &Script) {
+    let (mut cost, mut unknown) = (BTreeMap::from([("claude", 0), ("codex", 0)]), 0_u64);
+    let mut begun = Counts::new();
     for row in scratch.steps() {
-        steps += 1;
+        let id = row["issueId"].as_str().unwrap();
+        let (title, _) = script
+            .get(id)
+            .map_or(("ok", ()), |(title, _)| (&**title, ()));
+        let wish = ScriptedTask::of_title(title);
+        let is_refused = words(&row["failureClasses"]).contains(&"usage_limit".to_owned());
+        let misbehaviour = match is_refused {
+            true => Misbehaviour::Limit(2),
+            false => {
+                let attempt = begun.entry(id.to_owned()).or_default();
+                *attempt += 1;
+                match wish.at(*attempt) {
+                    // It works once its provider takes it.
+                    Misbehaviour::Limit(_) => Misbehaviour::None,
+                    other => other,
+                }
+            }
+        };
+        let agent = row["agent"]["adapter"].as_str().unwrap();
+        let expected = cost_of(misbehaviour).filter(|_| agent == "claude");
+        assert_eq!(
+            row["agent"]["costNanoUsd"].as_u64(),
+            expected,
+            "{title}: {row}"
+        );
+        *cost.get_mut(agent).unwrap() += expected.unwrap_or(0);
+        unknown += u64::from(expected.is_none());
+    }
+    assert!(cost["claude"] > 0 && unknown > 0);
+    let usage = &report["totals"]["usage"];
+    assert_eq!(usage["costNanoUsd"], cost["claude"]);
+    assert_eq!(usage["costUnknown"], unknown);
+    for provider in summary["providers"].as_array().unwrap() {
+        let name = provider["provider"].as_str().unwrap();
+        let known = Some(cost[name]).filter(|cost| *cost > 0);
+        assert_eq!(provider["costNanoUsd"].as_u64(), known, "{name}");
+    }
+}
+
+/// Tokens, by agent and in all.
+fn usage_equals(scratch: &Scratch, report: &Value, summary: &Value) {
+    let (mut tokens, mut unknown) = (0, 0);
+    for row in scratch.steps() {
         let used = &row["agent"]["tokens"];
         let total = || used["input"].as_u64().unwrap() + used["output"].as_u64().unwrap();
         match used.is_null() {
             true => unknown += 1,
             false => tokens += total(),
         }
-        cost += u64::from(row["agent"]["costNanoUsd"].is_null());
     }
     let usage = &report["totals"]["usage"];
     let sum = &usage["tokens"];
@@ -317,12 +380,6 @@ fn usage_equals(scratch: &Scratch, report: &Value, summary: &Value) {
     assert_eq!(
         (sum, usage["tokensUnknown"].as_u64().unwrap()),
         (tokens, unknown)
-    );
-    // No agent of the night reports a price: that is unknown, and not 0.
-    assert_eq!(cost, steps);
-    assert_eq!(
-        (&usage["costNanoUsd"], usage["costUnknown"].as_u64()),
-        (&Value::Null, Some(steps))
     );
     for provider in summary["providers"].as_array().unwrap() {
         let agents = report["agents"].as_array().unwrap().iter();

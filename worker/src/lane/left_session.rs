@@ -3,8 +3,11 @@
 
 use super::Lane;
 use super::confine::KeptHome;
+use crate::batch::Batch;
+use crate::settings::Work;
 use premath_evidence::RunSpending;
 use premath_kernel::json::id::IssueId;
+use std::path::{Component, Path, PathBuf};
 
 /// A session that an attempt left.
 #[derive(Debug)]
@@ -27,6 +30,18 @@ pub(crate) struct ResumedSession {
     pub(crate) used: RunSpending,
 }
 
+/// Returns the path of a folder from another one, both absolute.
+fn from(base: &Path, folder: &Path) -> PathBuf {
+    let shared = base.components().zip(folder.components());
+    let shared = shared.take_while(|(one, other)| one == other).count();
+    let up = base.components().skip(shared).map(|_| Component::ParentDir);
+    let path: PathBuf = up.chain(folder.components().skip(shared)).collect();
+    match path.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => path,
+    }
+}
+
 impl Lane {
     /// Keeps the session of an attempt that failed, in the place of any other.
     pub(crate) fn leave_session(
@@ -46,6 +61,17 @@ impl Lane {
             used: left.used,
             home,
         });
+    }
+
+    /// Returns the folder of a session that outlives its attempt, from the repository
+    /// root: a command without a private home leaves it in the home of the user.
+    pub(crate) fn session_folder(&self, batch: &Batch, work: &Work) -> Option<String> {
+        let spec = work.adapter.agent()?.spec();
+        if self.confinement.has_private_home() || !spec.is_resumable(&work.command) {
+            return None;
+        }
+        let folder = from(&batch.settings.roots.repository, &self.worktree);
+        folder.to_str().map(str::to_owned)
     }
 
     /// Takes up the session that the last attempt at an issue left here.

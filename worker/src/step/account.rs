@@ -56,6 +56,8 @@ pub(super) struct WorkAccount {
     pub(super) allowed: u64,
     /// Whether the agent resumed the session of the last attempt.
     pub(super) resumed: bool,
+    /// The worktree that the agent's session belongs to, where it outlives the attempt.
+    pub(super) session_folder: Option<String>,
     /// The limit by which the provider refused more work.
     pub(super) limit: Option<UsageLimit>,
 }
@@ -71,6 +73,7 @@ impl WorkAccount {
             worked: Duration::ZERO,
             allowed: 0,
             resumed: false,
+            session_folder: None,
             limit: None,
         }
     }
@@ -128,10 +131,13 @@ impl WorkAccount {
         for (rule, count) in hooks.iter().flat_map(HookJournal::denials) {
             *denials.entry(rule.clone()).or_default() += count;
         }
+        let session_id = stream.session_id().map(str::to_owned);
+        let session_folder = session_id.as_ref().and(self.session_folder.clone());
         self.agent = Some(AgentRecord {
             adapter: stream.agent().as_str().to_owned(),
             model: stream.model().map(str::to_owned),
-            session_id: stream.session_id().map(str::to_owned),
+            session_id,
+            session_folder,
             calls: calls + stream.calls().len() as u64,
             tokens,
             cost_nano_usd: used.cost_nano_usd,

@@ -89,6 +89,7 @@ impl Lane {
         let work = batch.settings.work.with(&provider).cloned();
         let mut work = work.ok_or_else(|| StepError::ProviderMissing(provider.clone()))?;
         let session_used = self.resume(attempt, &provider, &mut work);
+        attempt.log.account.session_folder = self.session_folder(batch, &work);
         let (last, before) = (last.as_ref(), before.as_deref());
         let mut prompt = prompt::render(template, &claimed.row, &neighbours, last, before);
         if session_used.is_some() {

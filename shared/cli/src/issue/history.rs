@@ -6,11 +6,14 @@ use crate::paths;
 use crate::report::Sources;
 use crate::terminal::columns;
 use harness_worker::stderr::local_zone;
+use premath_evidence::Agent;
 use premath_kernel::policy::landing::DEFAULT_TARGET;
+use premath_kernel::record::trajectory::StepRow;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{clock, steps_of, untrusted};
 use premath_view::figures::Viewer;
 use premath_view::report::{AttemptOutcome, AttemptView, PastAttempt, history_lines};
+use premath_worktree::tree::is_worktree_of;
 use std::path::Path;
 
 /// How much of an output is read for its last lines.
@@ -88,10 +91,25 @@ fn history(id: &str, roots: &MemoryRoots, issues: &Path) -> Result<Vec<PastAttem
                 AttemptOutcome::Closed => Vec::new(),
                 _ => output_end(&attempt, &roots.repository),
             },
+            resume: resume(row, &roots.repository),
             attempt,
         }
     });
     Ok(attempts.collect())
+}
+
+/// Returns the command by which a person continues the session of a step's agent.
+fn resume(row: &StepRow, repository: &Path) -> Option<String> {
+    let record = row.agent.as_ref()?;
+    let agent = Agent::named(&record.adapter)?;
+    // What a row says may be forged: only a worktree of the repository is named.
+    let folder = repository
+        .join(record.session_folder.as_ref()?)
+        .canonicalize()
+        .ok()?;
+    let is_lane = is_worktree_of(repository, &folder);
+    let session = record.session_id.as_ref().filter(|_| is_lane)?;
+    agent.spec().resumed_by_hand(folder.to_str()?, session)
 }
 
 /// Returns the last lines of the output of a command that failed; of an agent's event

@@ -112,12 +112,7 @@ impl AgentSpec {
     /// command is not one that the harness can change so, or the id is none that
     /// agents use. The id is what the agent reported: it is from outside.
     pub fn resumed(&self, command: &str, session: &str) -> Option<String> {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        let is_id = !session.is_empty()
-            && session.len() <= SESSION_MAX
-            && !session.starts_with('-')
-            && session.chars().all(is_word);
-        if !is_id || !self.is_wireable(command) {
+        if !is_session(session) || !self.is_wireable(command) {
             return None;
         }
         let start = command.trim_end().strip_suffix(PROMPT)?.trim_end();
@@ -130,10 +125,24 @@ impl AgentSpec {
         Some(format!("{start} {resume} {session} {stdin}{PROMPT}"))
     }
 
+    /// Returns the command by which a person continues a session of the agent in its
+    /// worktree; `None` where the id is none that agents use.
+    pub fn resumed_by_hand(&self, worktree: &str, session: &str) -> Option<String> {
+        let (program, resume) = (self.program, self.resume.join(" "));
+        let worktree = hook::quoted(worktree);
+        is_session(session).then(|| format!("cd {worktree} && {program} {resume} {session}"))
+    }
+
     /// Returns the command that installs the agent.
     pub fn install_command(&self) -> String {
         format!("npm install -g {}", self.package)
     }
+}
+
+/// Returns whether an id of a session is one that agents use: a word, and no option.
+fn is_session(id: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !id.is_empty() && id.len() <= SESSION_MAX && !id.starts_with('-') && id.chars().all(is_word)
 }
 
 impl AgentFiles {
@@ -195,10 +204,22 @@ mod tests {
                 "opencode run --format json --session ses_1-a < \"$PREMATH_PROMPT_FILE\"",
             ]
         );
+        let by_hand = |agent: Agent| agent.spec().resumed_by_hand("/it's", "s").unwrap();
+        assert_eq!(
+            [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::OpenCode].map(by_hand),
+            [
+                "claude --resume",
+                "codex resume",
+                "gemini --resume",
+                "opencode --session"
+            ]
+            .map(|command| format!("cd '/it'\\''s' && {command} s"))
+        );
         let spec = Agent::Codex.spec();
         let long = "x".repeat(129);
         for id in ["", "-x", "a b", "$(rm)", "a'b", "a\nb", "../x", &long] {
             assert_eq!(spec.resumed(spec.command_line, id), None, "{id}");
+            assert_eq!(spec.resumed_by_hand("/w", id), None, "{id}");
         }
         assert!(!spec.is_resumable("./my-codex < \"$PREMATH_PROMPT_FILE\""));
     }

@@ -3,7 +3,7 @@
 
 use super::attempt::AttemptView;
 use super::page::Fact;
-use super::text::of_facts;
+use super::text::{INDENT, of_facts};
 use crate::figures::{UNKNOWN, Viewer, brief_ms, money, tokens};
 use premath_kernel::json::plain::plain;
 use schemars::JsonSchema;
@@ -19,6 +19,9 @@ pub struct PastAttempt {
     /// The last lines of the output that has content; empty where it did not fail, and
     /// where the output is an agent's event stream.
     pub output_end: Vec<String>,
+    /// The command by which a person continues the agent's session; null where none is
+    /// recorded, and where it ended with the private home of its attempt or its worktree.
+    pub resume: Option<String>,
 }
 
 /// Returns the attempts at an issue as lines.
@@ -37,6 +40,10 @@ pub fn history_lines(attempts: &[PastAttempt], viewer: &Viewer) -> Vec<String> {
             plain(&batch)
         ));
         lines.extend(of_facts(&facts(attempt, viewer), 2, viewer.width));
+        if let Some(command) = &past.resume {
+            // In one line, so that it can be copied.
+            lines.push(format!("  {:INDENT$}{}", "resume", plain(command)));
+        }
         let end = past.output_end.iter();
         lines.extend(end.map(|line| format!("  | {}", plain(&line.replace('\t', "    ")))));
     }

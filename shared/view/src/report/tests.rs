@@ -406,6 +406,7 @@ fn a_hostile_text_is_text_on_a_terminal() {
     let past = PastAttempt {
         attempt,
         output_end: vec![HOSTILE.to_owned()],
+        resume: Some(format!("cd {HOSTILE}")),
     };
     let lines = history_lines(&[past], &viewer);
     assert!(lines.iter().all(|line| !line.contains('\n')));

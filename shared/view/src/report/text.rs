@@ -9,7 +9,7 @@ use premath_kernel::json::plain::plain;
 const LAST_LEAST: usize = 24;
 
 /// Where the value of a fact begins.
-const INDENT: usize = 10;
+pub(super) const INDENT: usize = 10;
 
 /// Returns a report as lines. All but paths and commands fit the reader's width.
 pub fn lines(report: &ReportView, reader: &Reader) -> Vec<String> {

@@ -39,6 +39,9 @@ pub(super) static KIT: AgentKit = AgentKit {
 
 const SESSION: &str = "scripted-claude";
 
+/// What a run of it costs, in billionths of a dollar, where it ends well.
+pub const CLAUDE_COST_NANO_USD: u64 = 12_500_000;
+
 struct Claude;
 
 impl Format for Claude {
@@ -75,6 +78,7 @@ impl Format for Claude {
                 "type": "result", "subtype": "success", "is_error": false, "num_turns": 3,
                 "session_id": SESSION, "result": "Done.", "permission_denials": [],
                 "usage": {"input_tokens": tokens, "output_tokens": 10},
+                "total_cost_usd": 0.0125,
             }),
             Beat::Failed(why) => json!({
                 "type": "result", "subtype": "error_during_execution", "is_error": true,

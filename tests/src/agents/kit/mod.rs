@@ -6,6 +6,8 @@ mod codex;
 mod gemini;
 mod opencode;
 
+pub use claude::CLAUDE_COST_NANO_USD;
+
 use crate::scripted::Misbehaviour;
 use crate::scripted::beat::Format;
 use premath_evidence::Agent;

@@ -44,6 +44,13 @@ pub struct AgentRecord {
         skip_serializing_if = "Option::is_none"
     )]
     pub session_id: Option<String>,
+    /// The worktree that the session belongs to, from the repository root; absent
+    /// where the session ended with the private home of its attempt.
+    #[serde(
+        deserialize_with = "unless_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub session_folder: Option<String>,
     /// How many calls of tools it made.
     pub calls: u64,
     /// What its model counted, where it is reported.
@@ -84,7 +91,8 @@ mod tests {
     #[test]
     fn a_record_reads_back_and_another_shape_is_none() {
         let full = json!({
-            "adapter": "codex", "model": "m", "sessionId": "s", "calls": 3,
+            "adapter": "codex", "model": "m", "sessionId": "s",
+            "sessionFolder": "../lane", "calls": 3,
             "tokens": {"input": 10, "cached": 4, "output": 2},
             "costNanoUsd": 1_500_000, "repairRounds": 2, "limitResetsAt": "2026-03-05T10:00:00.000000Z",
             "denials": {"no_push": 2},
