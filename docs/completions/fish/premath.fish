@@ -582,7 +582,10 @@ complete -c premath -n "__fish_premath_using_subcommand status" -s h -l help -d 
 complete -c premath -n "__fish_premath_using_subcommand status" -s V -l version -d 'Print version'
 complete -c premath -n "__fish_premath_using_subcommand serve" -l repo-root -d 'Serve this repository' -r -F
 complete -c premath -n "__fish_premath_using_subcommand serve" -l port -d 'Listen at this port [default: a free one]' -r
-complete -c premath -n "__fish_premath_using_subcommand serve" -l bind -d 'Listen at this loopback address, 127.0.0.1 or ::1' -r
+complete -c premath -n "__fish_premath_using_subcommand serve" -l bind -d 'Listen at this address: 127.0.0.1 or ::1, or with --tls-cert any' -r
+complete -c premath -n "__fish_premath_using_subcommand serve" -l tls-cert -d 'Serve by TLS, with the certificate chain in this PEM file' -r -F
+complete -c premath -n "__fish_premath_using_subcommand serve" -l tls-key -d 'The key of the certificate, in a PEM file that others and steps cannot read' -r -F
+complete -c premath -n "__fish_premath_using_subcommand serve" -l host -d 'The name by which browsers reach the server, as in the certificate' -r
 complete -c premath -n "__fish_premath_using_subcommand serve" -l token-file -d 'Let programs read by the token in this file, which steps must not be able to read [default: the one of the printed address]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand serve" -l control -d 'Let the page pause, resume, drain and stop the batch, cancel attempts and retry issues'
 complete -c premath -n "__fish_premath_using_subcommand serve" -l json -d 'Answer with one JSON document on stdout'

@@ -65,6 +65,7 @@ mod schemas;
 mod second_night;
 mod serve;
 mod serve_browser;
+mod serve_tls;
 mod service;
 mod shims;
 mod sign_in;

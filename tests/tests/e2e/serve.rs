@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 /// The work says that it runs, and ends when it may.
 const WORK: &str = r#"echo "$PREMATH_ISSUE_ID" > "src/$PREMATH_ISSUE_ID.txt"
@@ -36,11 +37,40 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (given, value) = line.split_once(": ")?;
             given.eq_ignore_ascii_case(name).then_some(value)
         })
+    }
+}
+
+/// Sends a request with these headers alone, and reads the answer to its end.
+pub(crate) fn exchange(
+    mut stream: impl Read + Write,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Reply {
+    let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !body.is_empty() {
+        text.push_str("Content-Type: application/x-www-form-urlencoded\r\n");
+        text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    stream
+        .write_all(format!("{text}\r\n{body}").as_bytes())
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Reply {
+        status,
+        head: head.to_owned(),
+        body: body.to_owned(),
     }
 }
 
@@ -96,28 +126,9 @@ impl Served {
 
     /// Sends a request with these headers alone.
     pub(crate) fn send(&self, line: &str, headers: &[(&str, &str)], body: &str) -> Reply {
-        let mut stream = TcpStream::connect(self.address()).unwrap();
+        let stream = TcpStream::connect(self.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
-        for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
-        }
-        if !body.is_empty() {
-            text.push_str("Content-Type: application/x-www-form-urlencoded\r\n");
-            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
-        }
-        stream
-            .write_all(format!("{text}\r\n{body}").as_bytes())
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Reply {
-            status,
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
+        exchange(stream, line, headers, body)
     }
 
     /// Gets a page with the token.
@@ -313,6 +324,48 @@ fn the_cookie_counts_at_the_servers_own_name_alone() {
         let headers = [("Host", &**other), ("Authorization", &*served.bearer())];
         assert_eq!(served.send("GET /status.json", &headers, "").status, 200);
     }
+    served.finish();
+}
+
+#[test]
+fn silent_connections_keep_no_page_out() {
+    /// More than the server has places for.
+    const SILENT: usize = 600;
+    let mut served = Served::start(1, &[issue("a")], &[]);
+    let connect = || TcpStream::connect(served.address()).unwrap();
+    // A client that was let in keeps its place.
+    let stream = connect();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut reader = BufReader::new(stream);
+    let bearer = served.bearer();
+    let ask = format!(
+        "GET /events HTTP/1.1\r\nHost: {}\r\nAuthorization: {bearer}\r\n\r\n",
+        served.host()
+    );
+    reader.get_mut().write_all(ask.as_bytes()).unwrap();
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert!(line.contains("200"), "{line}");
+    let silent: Vec<TcpStream> = (0..SILENT).map(|_| connect()).collect();
+    let began = Instant::now();
+    assert_eq!(served.get("/").status, 200);
+    // A silent client is waited for 10 s.
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+    served.release("a");
+    let mut text = String::new();
+    while !text.contains("closed") {
+        text.clear();
+        assert_ne!(
+            reader.read_line(&mut text).unwrap(),
+            0,
+            "the stream was cut"
+        );
+    }
+    drop(silent);
     served.finish();
 }
 
@@ -604,7 +657,9 @@ fn a_request_of_a_page_is_carried_out_as_the_command_does() {
 fn an_address_that_others_reach_is_refused() {
     let scratch = Scratch::new(1);
     let refused = scratch.premath(["serve", "--bind", "0.0.0.0"]).end();
-    refused.exits(2).says("expected 127.0.0.1 or ::1");
+    refused
+        .exits(2)
+        .says("without TLS the address is 127.0.0.1 or ::1");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::serve::{HOSTILE, Served, titled};
 use premath_tests::browser::Browser;
 use premath_tests::{issue, skipped};
+use serde_json::json;
 
 /// Starts a browser; where there is none, the test is skipped with the reason.
 fn browser(served: &Served) -> Option<Browser> {
@@ -124,5 +125,80 @@ fn the_page_fits_a_phone_and_begins_with_a_way_to_its_content() {
         assert_eq!(browser.evaluate(shown), true, "{path}");
     }
     assert!(browser.errors().is_empty(), "{:?}", browser.errors());
+    served.finish();
+}
+
+/// Lists the texts of a page whose contrast is less than WCAG AA asks for, the texts that
+/// were looked at, how bright the page is, and what moves.
+const LOOK: &str = r#"(() => {
+  const parts = colour => colour.match(/[\d.]+/g).map(Number);
+  const channel = value => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const luminance = colour => {
+    const [red, green, blue] = parts(colour).map(channel);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const background = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      const alpha = parts(colour)[3];
+      if (alpha === undefined || alpha === 1) return colour;
+      if (alpha !== 0) throw new Error('half transparent: ' + at.outerHTML.slice(0, 80));
+    }
+    return matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
+  };
+  const faint = [];
+  let seen = 0;
+  for (const element of document.querySelectorAll('body *')) {
+    const has = [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim());
+    if (!has || !element.checkVisibility() || element.closest('svg, option, script, style')) continue;
+    const style = getComputedStyle(element);
+    const size = parseFloat(style.fontSize);
+    const least = size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5;
+    const lights = [luminance(style.color), luminance(background(element))].sort((a, b) => b - a);
+    const ratio = (lights[0] + 0.05) / (lights[1] + 0.05);
+    seen += 1;
+    if (ratio < least) faint.push(element.outerHTML.slice(0, 90) + ' ' + ratio.toFixed(2));
+  }
+  const moves = [...document.querySelectorAll('*')].filter(element => {
+    const style = getComputedStyle(element);
+    return style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0
+      || style.scrollBehavior === 'smooth';
+  });
+  return {faint, seen, light: luminance(background(document.body)), moves: moves.length};
+})()"#;
+
+#[test]
+fn the_pages_can_be_read_in_light_and_dark_and_nothing_moves() {
+    let mut served = Served::start(1, &[titled("bad", HOSTILE), issue("c")], &["--control"]);
+    let Some(mut browser) = browser(&served) else {
+        served.finish();
+        return;
+    };
+    served.started(&["c"]);
+    browser.open(&served.url);
+    for (scheme, is_light) in [("light", true), ("dark", false)] {
+        let feature = json!({"name": "prefers-color-scheme", "value": scheme});
+        let media = json!({"features": [feature]});
+        browser.call("Emulation.setEmulatedMedia", media);
+        for path in [
+            "/",
+            "/graph",
+            "/log",
+            "/issue?id=bad",
+            "/report",
+            "/control/cancel?issue=c",
+        ] {
+            browser.open(&format!("{}{path}", served.origin()));
+            let look = browser.evaluate(LOOK);
+            assert_eq!(look["faint"], json!([]), "{path} in {scheme}");
+            assert!(
+                look["seen"].as_u64() > Some(8),
+                "{path} in {scheme}: {look}"
+            );
+            let light = look["light"].as_f64().unwrap();
+            assert_eq!(light > 0.5, is_light, "{path} in {scheme}: {light}");
+            assert_eq!(look["moves"], 0, "{path} in {scheme}");
+        }
+    }
     served.finish();
 }

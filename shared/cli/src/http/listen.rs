@@ -1,6 +1,7 @@
 //! The connections of a server.
 
-use super::failed;
+use super::room::{Acquaintance, Room};
+use super::{Tls, failed};
 use crate::answer::print_diagnostic;
 use crate::error::CliError;
 use http::{Request, Response};
@@ -11,16 +12,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 /// How long a client may take to send the head of its request.
 const HEADER_WAIT: Duration = Duration::from_secs(10);
-/// The most connections that are served at a time; the others wait.
-const CONNECTIONS_MOST: usize = 512;
-
 /// Refuses an address that others can reach.
 ///
 /// # Errors
@@ -79,8 +77,9 @@ impl Listening {
         Ok(Self { listener, address })
     }
 
-    /// Answers the requests of all connections until the process is ended.
-    pub(crate) async fn serve<S, B>(self, service: S) -> Result<(), CliError>
+    /// Answers the requests of all connections until the process is ended; with `tls`
+    /// of those that shake hands.
+    pub(crate) async fn serve<S, B>(self, service: S, tls: Option<Tls>) -> Result<(), CliError>
     where
         S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
         S::Future: Send,
@@ -89,10 +88,8 @@ impl Listening {
         B::Data: Send,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+        let mut room = Room::new();
         loop {
-            let place = Arc::clone(&room).acquire_owned().await;
-            let place = place.map_err(|error| failed("serve")(std::io::Error::other(error)))?;
             let (stream, _) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -102,18 +99,73 @@ impl Listening {
                     continue;
                 }
             };
-            let service = service.clone();
-            tokio::spawn(async move {
-                // A client that goes in the middle is its own affair.
-                let _ = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEADER_WAIT)
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
+            let Some(place) = room.place().await else {
+                return Ok(());
+            };
+            let client = Acquaintance::default();
+            let service = Noted {
+                service: service.clone(),
+                client: client.clone(),
+            };
+            let tls = tls.clone();
+            let task = tokio::spawn(async move {
+                match tls {
+                    None => answer(stream, service).await,
+                    Some(tls) => {
+                        let hands = tls.acceptor().accept(stream);
+                        if let Ok(Ok(stream)) = tokio::time::timeout(HEADER_WAIT, hands).await {
+                            answer(stream, service).await;
+                        }
+                    }
+                }
                 drop(place);
             });
+            room.admit(client, task.abort_handle());
         }
     }
+}
+
+/// A service whose answers say whether a client is let in.
+struct Noted<S> {
+    service: S,
+    client: Acquaintance,
+}
+
+impl<S, B> Service<Request<Incoming>> for Noted<S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, S::Error>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let (answer, client) = (self.service.call(request), self.client.clone());
+        Box::pin(async move {
+            let answer = answer.await?;
+            client.answered(answer.status());
+            Ok(answer)
+        })
+    }
+}
+
+/// Answers the requests of a connection.
+async fn answer<I, S, B>(stream: I, service: Noted<S>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send,
+    S: Service<Request<Incoming>, Response = Response<B>>,
+    S::Future: Send + 'static,
+    S::Error: Into<Box<dyn Error + Send + Sync>>,
+    B: Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    // A client that goes in the middle is its own affair.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_WAIT)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! What the servers of the command share: `mcp-serve --http` and `serve`. A
-//! loopback address, a token that every request bears, and the Host and Origin
-//! of a request.
+//! loopback address or TLS, a token that every request bears, and the Host and
+//! Origin of a request.
 //!
-//! tokio is inside these three modules and nowhere else in the command.
+//! tokio is inside these modules and nowhere else in the command.
 
 mod listen;
 mod origin;
+mod room;
+mod tls;
 mod token;
 
 pub(crate) use listen::{Listening, loopback, with_runtime};
 pub(crate) use origin::{Names, Stranger};
+pub(crate) use tls::Tls;
 pub(crate) use token::{Secret, Token};
 
 use crate::error::CliError;

@@ -11,9 +11,13 @@ use std::net::{IpAddr, SocketAddr};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The names that a server may be called by, each with its port.
+/// The names that a server may be called by, each with its port, and how pages of
+/// it begin.
 #[derive(Clone, Debug)]
-pub(crate) struct Names(Vec<String>);
+pub(crate) struct Names {
+    scheme: &'static str,
+    names: Vec<String>,
+}
 
 /// A request that comes from elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +50,24 @@ impl Names {
             names.push(address.ip().to_string());
             names.push("localhost".to_owned());
         }
-        Self(names)
+        Self {
+            scheme: "http://",
+            names,
+        }
+    }
+
+    /// Returns the one name of a server that is reached by TLS, with its port.
+    pub(crate) fn of_tls(name: &str) -> Self {
+        Self {
+            scheme: "https://",
+            names: vec![name.to_owned()],
+        }
     }
 
     /// Adds a name of the server's own, with its port.
     #[must_use]
     pub(crate) fn with(mut self, name: &str) -> Self {
-        self.0.push(name.to_owned());
+        self.names.push(name.to_owned());
         self
     }
 
@@ -91,12 +106,14 @@ impl Names {
     }
 
     fn has(&self, host: &str) -> bool {
-        self.0.iter().any(|name| name.eq_ignore_ascii_case(host))
+        self.names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(host))
     }
 
     fn is_own(&self, origin: &str) -> bool {
         origin
-            .strip_prefix("http://")
+            .strip_prefix(self.scheme)
             .is_some_and(|host| self.has(host))
     }
 }
@@ -165,6 +182,18 @@ mod tests {
         ] {
             assert_eq!(with(name, value), Err(Stranger::Origin), "{name}: {value}");
         }
+    }
+
+    #[test]
+    fn a_server_with_tls_has_one_name_and_pages_of_its_own_scheme() {
+        let names = Names::of_tls("batch.lan:4000");
+        let asked =
+            |host: &str, origin: &str| names.check(&map(&[("host", host), ("origin", origin)]));
+        assert_eq!(asked("batch.lan:4000", "https://batch.lan:4000"), Ok(()));
+        let plain = asked("batch.lan:4000", "http://batch.lan:4000");
+        assert_eq!(plain, Err(Stranger::Origin));
+        let other = asked("localhost:4000", "https://localhost:4000");
+        assert_eq!(other, Err(Stranger::Host));
     }
 
     #[test]

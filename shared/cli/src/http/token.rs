@@ -20,7 +20,7 @@ use subtle::ConstantTimeEq;
 /// The fewest characters of a token: less can be guessed.
 const TOKEN_LEAST: usize = 16;
 /// The longest file that is read.
-const FILE_MAX: u64 = 4096;
+const FILE_MAX: u64 = 64 << 10;
 /// The bits of a file's mode that let others than its owner at it.
 const OTHERS: u32 = 0o077;
 /// The name of the token's file in the private folder.
@@ -99,7 +99,10 @@ impl Token {
     ///
     /// As [`Token::read`].
     pub(crate) fn of_file(path: &Path) -> Result<Self, CliError> {
-        Self::fit(&read_private(path)?, &path.display().to_string())
+        Self::fit(
+            &read_private(path, "token file")?,
+            &path.display().to_string(),
+        )
     }
 
     /// Reads the token: from the file that is given, from
@@ -155,8 +158,13 @@ impl Token {
     }
 }
 
-/// Reads a file that only its owner may read and that no step can read.
-fn read_private(path: &Path) -> Result<String, CliError> {
+/// Reads a file that only its owner may read and that no step can read; `what` it is
+/// called in an error.
+///
+/// # Errors
+///
+/// [`CliError::Usage`] for a file that others or steps can read.
+pub(crate) fn read_private(path: &Path, what: &str) -> Result<String, CliError> {
     // Where the file lies counts, not the link to it.
     let path = &std::fs::canonicalize(path).map_err(CliError::file("read", path))?;
     let file = File::open(path).map_err(CliError::file("read", path))?;
@@ -164,7 +172,7 @@ fn read_private(path: &Path) -> Result<String, CliError> {
     let mode = meta.permissions().mode();
     if mode & OTHERS != 0 {
         return Err(CliError::Usage(format!(
-            "the token file {} is accessible to other users (mode {:03o}); run `chmod 600` on it",
+            "the {what} {} is accessible to other users (mode {:03o}); run `chmod 600` on it",
             path.display(),
             mode & 0o777
         )));
@@ -173,7 +181,7 @@ fn read_private(path: &Path) -> Result<String, CliError> {
     let folders = Folders::now()?;
     if let Some(place) = folders.holding(path, private.path()) {
         return Err(CliError::Usage(format!(
-            "the token file {} is readable by steps, because it is in {place}; move it to {}/",
+            "the {what} {} is readable by steps, because it is in {place}; move it to {}/",
             path.display(),
             private.path().display()
         )));

@@ -66,7 +66,7 @@ impl Endpoint {
             let served = Arc::clone(&served);
             async move { Ok::<_, Infallible>(served.answer(request).await) }
         });
-        listening.serve(answer).await
+        listening.serve(answer, None).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who may ask: the check before every request, and the headers of every answer.
 
 use super::site::Site;
+use crate::error::CliError;
 use crate::http::{Names, Secret, Stranger, Token};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -49,9 +50,13 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 pub(super) struct Door {
     names: Names,
     /// The name that browsers call the server by, with its port. Cookies do not know
-    /// ports: a browser gives one of `127.0.0.1` to every server there. None of them
-    /// knows this name, and the cookie counts at it alone.
+    /// ports: a browser gives one of `127.0.0.1` to every server there. Without TLS
+    /// the name is one that none of them knows, and the cookie counts at it alone.
     name: String,
+    /// What programs call the server by.
+    origin: String,
+    /// Whether it is reached by TLS.
+    is_tls: bool,
     /// What programs bear. It reads, and changes nothing.
     token: Token,
     /// What the printed address bears; it gives a browser its cookie.
@@ -65,29 +70,56 @@ pub(super) struct Door {
 }
 
 impl Door {
-    /// Makes the door of a server at an address; programs bear the token, or without
-    /// one what the printed address bears.
+    /// Makes the door of a server at an address, which is reached by TLS if it has a
+    /// host's name. Programs bear the token, or without one what the printed address
+    /// bears.
     pub(super) fn new(
         address: SocketAddr,
+        host: Option<&str>,
         token: Option<Token>,
-    ) -> Result<Self, crate::error::CliError> {
+    ) -> Result<Self, CliError> {
         let entry = Secret::random()?;
-        let label = Secret::random()?.reveal()[..NAME_LENGTH].to_owned();
-        let name = format!("{label}.localhost:{}", address.port());
+        let (port, is_tls) = (address.port(), host.is_some());
+        let (names, name, origin) = match host {
+            Some(host) => {
+                // Browsers leave out the usual port.
+                let name = match port {
+                    443 => host.to_owned(),
+                    _ => format!("{host}:{port}"),
+                };
+                let origin = format!("https://{name}");
+                (Names::of_tls(&name), name, origin)
+            }
+            None => {
+                let label = Secret::random()?;
+                let name = format!("{}.localhost:{port}", &label.reveal()[..NAME_LENGTH]);
+                let names = Names::of(address).with(&name);
+                (names, name, format!("http://{address}"))
+            }
+        };
         Ok(Self {
-            names: Names::of(address).with(&name),
+            names,
             name,
+            origin,
+            is_tls,
             token: token.unwrap_or_else(|| Token::from(entry.clone())),
             entry,
             cookie: Secret::random()?,
-            cookie_name: format!("premath-{}", address.port()),
+            // With this prefix a browser takes it from no other name, and not without TLS.
+            cookie_name: format!("{}premath-{port}", if is_tls { "__Host-" } else { "" }),
             form: Secret::random()?,
         })
     }
 
     /// Returns the address to open, which gives a browser its cookie.
     pub(super) fn url(&self) -> String {
-        format!("http://{}/?{TOKEN}={}", self.name, self.entry.reveal())
+        let scheme = if self.is_tls { "https" } else { "http" };
+        format!("{scheme}://{}/?{TOKEN}={}", self.name, self.entry.reveal())
+    }
+
+    /// Returns the address for programs.
+    pub(super) fn origin(&self) -> String {
+        self.origin.clone()
     }
 
     /// Returns the value that a form must bear.
@@ -143,9 +175,10 @@ impl Door {
     /// Gives a browser its cookie, and sends it on to an address without the token.
     fn welcome(&self, rest: &str) -> Response {
         let cookie = format!(
-            "{}={}; HttpOnly; SameSite=Strict; Path=/",
+            "{}={}; HttpOnly; SameSite=Strict; Path=/{}",
             self.cookie_name,
-            self.cookie.reveal()
+            self.cookie.reveal(),
+            if self.is_tls { "; Secure" } else { "" }
         );
         let mut response = StatusCode::SEE_OTHER.into_response();
         let headers = response.headers_mut();

@@ -5,7 +5,6 @@ use super::watch::Watch;
 use super::work::KeptReport;
 use super::{control, issue, pages, work};
 use crate::error::CliError;
-use crate::http::Token;
 use crate::paths;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -15,7 +14,6 @@ use hyper_util::service::TowerToHyperService;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{IssueMemory, clock};
 use premath_view::figures::Viewer;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -42,14 +40,10 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn new(
-        address: SocketAddr,
-        token: Option<Token>,
-        controls: bool,
-    ) -> Result<Self, CliError> {
+    pub(super) fn new(door: Door, controls: bool) -> Result<Self, CliError> {
         Ok(Self {
             roots: paths::roots()?,
-            door: Door::new(address, token)?,
+            door,
             controls,
             watch: Watch::new(),
             memory: Mutex::default(),
