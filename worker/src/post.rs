@@ -1,5 +1,6 @@
 //! Posts documents of the harness over HTTP: to an operator's webhook.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::Agent;
@@ -20,8 +21,8 @@ pub(crate) struct PostUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PostUrlError {
     /// It is not an absolute URL of HTTP.
-    #[error("expected a URL such as \"https://example.org/premath\"")]
-    NoUrl,
+    #[error("expected a URL such as \"{0}\"")]
+    NoUrl(&'static str),
     /// It holds a user or a password.
     #[error("a URL with a user or a password is refused: a configuration holds no secret")]
     Secret,
@@ -31,14 +32,15 @@ pub(crate) enum PostUrlError {
 }
 
 impl PostUrl {
-    /// Reads an address: `https`, or `http` on this machine.
+    /// Reads an address: `https`, or `http` on this machine. An error shows the example.
     ///
     /// # Errors
     ///
     /// [`PostUrlError`].
-    pub(crate) fn parse(text: &str) -> Result<Self, PostUrlError> {
-        let uri: Uri = text.trim().parse().map_err(|_| PostUrlError::NoUrl)?;
-        let authority = uri.authority().ok_or(PostUrlError::NoUrl)?;
+    pub(crate) fn parse(text: &str, example: &'static str) -> Result<Self, PostUrlError> {
+        let no_url = || PostUrlError::NoUrl(example);
+        let uri: Uri = text.trim().parse().map_err(|_| no_url())?;
+        let authority = uri.authority().ok_or_else(no_url)?;
         if authority.as_str().contains('@') {
             return Err(PostUrlError::Secret);
         }
@@ -48,7 +50,7 @@ impl PostUrl {
             Some("https") => {}
             Some("http") if is_local => {}
             Some("http") => return Err(PostUrlError::Clear),
-            _ => return Err(PostUrlError::NoUrl),
+            _ => return Err(no_url()),
         }
         Ok(Self {
             text: uri.to_string(),
@@ -75,10 +77,41 @@ impl PostUrl {
 pub(crate) enum PostError {
     /// It did not arrive, or no answer came.
     #[error("{0}")]
-    Transport(#[from] ureq::Error),
+    Transport(ureq::Error),
+    /// The receiver is not who it should be, as far as this system can tell.
+    #[error("the certificate of the receiver is refused: {0}")]
+    Certificate(String),
     /// The receiver refused it.
     #[error("the receiver answered {0}")]
     Status(u16),
+}
+
+impl From<ureq::Error> for PostError {
+    fn from(error: ureq::Error) -> Self {
+        let refused = match &error {
+            ureq::Error::Io(error) => refused_certificate(error),
+            ureq::Error::Rustls(error) => reason(error),
+            _ => None,
+        };
+        refused.map_or(Self::Transport(error), Self::Certificate)
+    }
+}
+
+/// Returns why a certificate is refused, where an error of a connection is that.
+fn refused_certificate(error: &io::Error) -> Option<String> {
+    let within = error.get_ref()?;
+    match within.downcast_ref::<io::Error>() {
+        Some(error) => refused_certificate(error),
+        None => reason(within.downcast_ref()?),
+    }
+}
+
+/// Returns why a certificate is refused, where an error of TLS is that.
+fn reason(error: &rustls::Error) -> Option<String> {
+    match error {
+        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        _ => None,
+    }
 }
 
 impl PostError {
@@ -148,6 +181,8 @@ impl Poster {
 mod tests {
     use super::*;
 
+    const EXAMPLE: &str = "https://example.org/";
+
     #[test]
     fn only_what_is_encrypted_or_local_is_an_address() {
         for text in [
@@ -156,19 +191,19 @@ mod tests {
             "http://[::1]:9/",
             "http://localhost/",
         ] {
-            assert_eq!(PostUrl::parse(text).unwrap().as_str(), text);
+            assert_eq!(PostUrl::parse(text, EXAMPLE).unwrap().as_str(), text);
         }
         for (text, error) in [
             ("http://example.org/", PostUrlError::Clear),
             ("http://127.0.0.1.example.org/", PostUrlError::Clear),
             ("https://user:secret@example.org/", PostUrlError::Secret),
             ("http://localhost@example.org/", PostUrlError::Secret),
-            ("/relative", PostUrlError::NoUrl),
-            ("ftp://example.org/", PostUrlError::NoUrl),
-            ("example.org", PostUrlError::NoUrl),
-            ("", PostUrlError::NoUrl),
+            ("/relative", PostUrlError::NoUrl(EXAMPLE)),
+            ("ftp://example.org/", PostUrlError::NoUrl(EXAMPLE)),
+            ("example.org", PostUrlError::NoUrl(EXAMPLE)),
+            ("", PostUrlError::NoUrl(EXAMPLE)),
         ] {
-            assert_eq!(PostUrl::parse(text), Err(error), "{text}");
+            assert_eq!(PostUrl::parse(text, EXAMPLE), Err(error), "{text}");
         }
     }
 

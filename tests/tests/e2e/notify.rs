@@ -1,8 +1,14 @@
 //! The operator's notification command: what it gets, and that it delays nothing.
 
+mod budget;
+mod templates;
+mod tls;
+
 use premath_tests::{PATIENCE, Posted, Run, Scratch, issue, receiver, until};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write as _;
+use std::process::Stdio;
 
 /// Keeps what it gets: the document of stdin, then the text, a line each.
 const KEEPS: &str =
@@ -166,16 +172,33 @@ fn header<'a>(posted: &'a Posted, name: &str) -> Option<&'a str> {
     lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// Signs by another implementation than ours.
-fn signed(body: &str, secret: &str) -> Option<String> {
-    let script = "import hashlib, hmac, sys
-print(hmac.new(sys.argv[1].encode(), sys.argv[2].encode(), hashlib.sha256).hexdigest())";
-    let python = premath_tests::command(std::path::Path::new("python3"))
-        .args(["-c", script, secret, body])
-        .output();
-    let output = python.ok().filter(|output| output.status.success())?;
-    let hex = String::from_utf8(output.stdout).unwrap();
-    Some(format!("sha256={}", hex.trim()))
+/// Has the receiver of the guide judge a delivery at a time; `None` without python.
+fn judged(posted: &Posted, secret: &str, now: i64) -> Option<bool> {
+    let receiver = templates::block("## Webhook", "python");
+    let ends = "import json, sys
+given = json.load(sys.stdin)
+print(is_genuine(given['headers'], given['body'].encode(), given['secret'].encode(), given['now']))";
+    let headers = ["x-premath-timestamp", "x-premath-signature-256"];
+    let headers = headers.map(|name| (name, header(posted, name).unwrap_or_default()));
+    let given = json!({
+        "headers": Value::from_iter(headers), "secret": secret, "now": now,
+        "body": String::from_utf8(posted.1.clone()).unwrap(),
+    });
+    let mut python = premath_tests::command(std::path::Path::new("python3"))
+        .args(["-c", &format!("{receiver}\n{ends}")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut stdin = python.stdin.take().unwrap();
+    stdin.write_all(given.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let output = python.wait_with_output().unwrap();
+    match &*String::from_utf8(output.stdout).unwrap() {
+        "True\n" => Some(true),
+        "False\n" => Some(false),
+        other => panic!("the receiver of the guide printed {other}"),
+    }
 }
 
 #[test]
@@ -198,14 +221,33 @@ fn a_webhook_gets_the_document_of_the_command_and_its_signature() {
     assert_eq!([document], documents(&scratch)[..]);
     assert_eq!(header(&second, "x-premath-event"), Some("done"));
     assert_eq!(header(&second, "content-type"), Some("application/json"));
-    match signed(&body, "k\u{e9}y") {
-        Some(expected) => {
-            assert_eq!(
-                header(&second, "x-premath-signature-256"),
-                Some(expected.as_str())
-            );
+    let sent: i64 = header(&second, "x-premath-timestamp")
+        .unwrap()
+        .parse()
+        .unwrap();
+    let age = jiff::Timestamp::now().as_second() - sent;
+    assert!((0..=300).contains(&age), "{age}");
+    let mut forged = second.clone();
+    forged.1 = body.replace("done", "dome").into_bytes();
+    let mut later = second.clone();
+    later.0 = second
+        .0
+        .replace(&sent.to_string(), &(sent + 600).to_string());
+    for (delivery, secret, after, is_genuine) in [
+        (&second, "k\u{e9}y", 0, true),
+        (&second, "k\u{e9}y", 300, true),
+        // A recorded one, whose time stamp is old, or was changed.
+        (&second, "k\u{e9}y", 301, false),
+        (&later, "k\u{e9}y", 600, false),
+        (&forged, "k\u{e9}y", 0, false),
+        (&second, "key", 0, false),
+    ] {
+        match judged(delivery, secret, sent + after) {
+            Some(judged) => assert_eq!(judged, is_genuine, "{after} {delivery:?}"),
+            None => {
+                premath_tests::skipped("the signature of a webhook", "python3 is not installed");
+            }
         }
-        None => premath_tests::skipped("the signature of a webhook", "python3 is not installed"),
     }
     let environment = fs::read_to_string(scratch.home().join("environment")).unwrap();
     assert!(!environment.contains("E2E_SECRET"), "{environment}");

@@ -6,6 +6,7 @@ use crate::settings::WebhookSettings;
 use hmac::{Hmac, KeyInit, Mac};
 use premath_kernel::json::canonical::{canonical, sha256_hex};
 use premath_kernel::record::notification::Notification;
+use premath_memory::clock;
 use sha2::Sha256;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,14 +63,15 @@ impl Webhook {
         let body = canonical(notification);
         let event = notification.event.to_string();
         let delivery = &sha256_hex(body.as_bytes())[..DELIVERY];
-        let signature = self
-            .secret
-            .as_ref()
-            .map(|secret| secret.sign(body.as_bytes()));
+        // A recorded delivery is known by its age, whatever its document says.
+        let now = clock::now().wall.as_second().to_string();
+        let secret = self.secret.as_ref();
+        let signature = secret.map(|secret| secret.sign(&now, body.as_bytes()));
         let mut headers = vec![
             ("Content-Type", "application/json"),
             ("X-Premath-Event", event.as_str()),
             ("X-Premath-Delivery", delivery),
+            ("X-Premath-Timestamp", now.as_str()),
         ];
         headers.extend(signature.as_deref().map(|s| ("X-Premath-Signature-256", s)));
         let mut waits = WAITS.into_iter();
@@ -95,10 +97,14 @@ impl Secret {
         made.map_err(|error| error.to_string())
     }
 
-    /// Returns the signature of a body, as its header has it.
-    fn sign(&self, body: &[u8]) -> String {
+    /// Returns the signature of a body that is sent at a time, as its header has it.
+    fn sign(&self, seconds: &str, body: &[u8]) -> String {
+        self.sign_all(&[seconds.as_bytes(), b".", body])
+    }
+
+    fn sign_all(&self, parts: &[&[u8]]) -> String {
         let mut mac = self.0.clone();
-        mac.update(body);
+        parts.iter().for_each(|part| mac.update(part));
         let bytes = mac.finalize().into_bytes();
         let hex = bytes.iter().map(|byte| format!("{byte:02x}"));
         format!("sha256={}", hex.collect::<String>())
@@ -114,13 +120,21 @@ mod tests {
         // RFC 4231, cases 2 and 6.
         let short = Secret::of(b"Jefe").unwrap();
         assert_eq!(
-            short.sign(b"what do ya want for nothing?"),
+            short.sign_all(&[b"what do ya want", b" for nothing?"]),
             "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
         );
         let long = Secret::of(&[0xaa; 131]).unwrap();
         assert_eq!(
-            long.sign(b"Test Using Larger Than Block-Size Key - Hash Key First"),
+            long.sign_all(&[b"Test Using Larger Than Block-Size Key - Hash Key First"]),
             "sha256=60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         );
+    }
+
+    #[test]
+    fn a_signature_is_of_its_time() {
+        let secret = Secret::of(b"key").unwrap();
+        let signed = secret.sign("1700000000", b"{}");
+        assert_eq!(signed, secret.sign_all(&[b"1700000000.{}"]));
+        assert_ne!(signed, secret.sign("1700000001", b"{}"));
     }
 }

@@ -510,7 +510,7 @@ keys! {
         /// A URL that the same document is posted to: https, or http on this machine.
         webhook: String = [r#""https://example.org/premath""#];
         /// The environment variable of the coordinator that holds the secret by which the
-        /// webhook is signed: header X-Premath-Signature-256, HMAC-SHA256 over the body.
+        /// webhook is signed: header X-Premath-Signature-256, HMAC-SHA256 over time and body.
         /// Without it nothing is sent. It never passes to a command.
         webhook_secret_env: String = [r#""WEBHOOK_SECRET""#];
         /// The events: done, blocked, budget, parked, red_baseline, failed_check. Default: all.

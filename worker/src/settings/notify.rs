@@ -104,7 +104,7 @@ impl WebhookSettings {
         let Some(url) = keys.webhook.as_deref().filter(|url| !url.trim().is_empty()) else {
             return Ok(None);
         };
-        let url = PostUrl::parse(url)
+        let url = PostUrl::parse(url, "https://example.org/premath")
             .map_err(|error| wrong(places, "notify.webhook", format!("`webhook`: {error}")))?;
         Ok(Some(Self { url, secret_env }))
     }
@@ -169,6 +169,10 @@ mod tests {
             (
                 "webhook = \"http://example.org\"\n".to_owned(),
                 "h.toml:2: `webhook`: http is",
+            ),
+            (
+                "webhook = \"example.org\"\n".to_owned(),
+                "h.toml:2: `webhook`: expected a URL such as \"https://example.org/premath\"",
             ),
             (
                 format!("{url}webhook_secret_env = \"OPENAI_API_KEY\"\n"),

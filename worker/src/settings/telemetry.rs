@@ -8,6 +8,9 @@ use crate::environment::EnvironmentRules;
 use crate::post::PostUrl;
 use std::time::Duration;
 
+/// What an address looks like: a collector on this machine.
+const EXAMPLE: &str = "http://127.0.0.1:4318";
+
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -53,7 +56,7 @@ impl TelemetrySettings {
             let detail = format!("`otlp_endpoint`: {why}");
             wrong(places, "telemetry.otlp_endpoint", detail)
         };
-        let endpoint = PostUrl::parse(url).map_err(|error| refuse(error.to_string()))?;
+        let endpoint = PostUrl::parse(url, EXAMPLE).map_err(|error| refuse(error.to_string()))?;
         if endpoint.as_str().contains('?') {
             return Err(refuse("expected a base URL without a query".to_owned()));
         }
@@ -88,6 +91,10 @@ mod tests {
             (
                 "otlp_endpoint = \"http://example.org\"\n".to_owned(),
                 "h.toml:2: `otlp_endpoint`: http is",
+            ),
+            (
+                "otlp_endpoint = \"collector:4318\"\n".to_owned(),
+                "h.toml:2: `otlp_endpoint`: expected a URL such as \"http://127.0.0.1:4318\"",
             ),
             (
                 "otlp_endpoint = \"https://example.org/?a=b\"\n".to_owned(),

@@ -1,0 +1,55 @@
+//! A batch that uses up what it may: it ends by that, and says so everywhere.
+
+use super::{events, keeping, notified};
+use crate::misbehaviour::{command_line, titled};
+use premath_evidence::Agent;
+use premath_tests::binaries;
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn a_batch_that_uses_its_budget_up_ends_by_it_and_says_so() {
+    // An attempt of the agent uses 110 tokens.
+    let settings = format!(
+        "[agent]\nuse = [\"codex\"]\ncodex_cmd = '''{}'''\n\
+         [budget]\nbatch_tokens = 150\n{}",
+        command_line(Agent::Codex, ""),
+        keeping("")
+    );
+    let scratch = notified(&[], &settings);
+    let rows = ["a", "b", "c"].map(|id| format!("{}\n", titled(id, "ok", 1)));
+    scratch.write_issues(rows.concat().as_bytes());
+    let mut run = scratch.run(&binaries().coordinator).args([
+        "--json",
+        "--override-reason",
+        "test",
+        "--landing",
+        "none",
+        "--verify-cmd",
+        "true",
+    ]);
+    run = run.arg("--worktree").arg(&scratch.lanes[0]);
+    let ended = run.end().exits(1);
+    let summary = ended.events().pop().unwrap();
+    assert_eq!(summary["endedBy"], "budget", "{summary}");
+    let statuses: Vec<String> = ["a", "b", "c"]
+        .map(|id| scratch.issue(id)["status"].as_str().unwrap().to_owned())
+        .to_vec();
+    assert_eq!(statuses, ["closed", "closed", "open"]);
+    assert_eq!(events(&scratch), ["budget", "done"]);
+    let texts = fs::read_to_string(scratch.home().join("texts")).unwrap();
+    let figures = "220 of 150 tokens";
+    assert!(
+        texts.contains(&format!("the budget is used up: {figures}")),
+        "{texts}"
+    );
+    assert!(texts.ends_with("exit code 1\n"), "{texts}");
+    let status = scratch.premath(["status", "--json"]).end().exits(0).json();
+    let batch = &status["batches"][0];
+    assert_eq!(batch["exitCode"], 1, "{status}");
+    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    assert!(report.contains("budget"), "{report}");
+    let report: Value = scratch.premath(["report", "--json"]).end().exits(0).json();
+    assert!(report.to_string().contains("budget"), "{report}");
+    scratch.no_process_left();
+}
