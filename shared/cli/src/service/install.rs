@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::terminal::plain;
 use clap::Args;
 use harness_worker::settings::{FileSettings, SettingsError, trusted_path};
+use jiff::civil::Time;
 use premath_kernel::policy::deadline::StopAt;
 use premath_memory::roots::MemoryRoots;
 use premath_view::service::{DrainTime, ServiceSchedule, ServiceTerms, timer_file};
@@ -28,8 +29,8 @@ pub(super) struct InstallArgs {
     #[arg(long, required = true)]
     user: bool,
     /// Start a batch every day at this local time
-    #[arg(long, value_name = "HH:MM", conflicts_with = "forever")]
-    every_night: Option<StopAt>,
+    #[arg(long, value_name = "HH:MM", conflicts_with = "forever", value_parser = time_of_day)]
+    every_night: Option<Time>,
     /// Run one batch that stays and works on issues as they are added
     #[arg(long)]
     forever: bool,
@@ -114,13 +115,9 @@ impl InstallArgs {
         let file = FileSettings::load(None, repository).map_err(SettingsError::from)?;
         let limits = file.limits();
         let schedule = match self.every_night {
-            Some(StopAt::Clock(time)) => {
+            Some(time) => {
                 let (hour, minute) = (time.hour().unsigned_abs(), time.minute().unsigned_abs());
                 ServiceSchedule::EveryNight(hour, minute)
-            }
-            Some(StopAt::Moment(_)) => {
-                let detail = "--every-night: expected a time of day such as 22:00";
-                return Err(CliError::Usage(detail.to_owned()));
             }
             None if self.forever => ServiceSchedule::Forever,
             None => ServiceSchedule::ByHand,
@@ -161,6 +158,14 @@ impl InstallArgs {
                 "{PROGRAM} is neither beside premath nor in PATH; name it with --program"
             ))
         })
+    }
+}
+
+/// Reads a time of day.
+fn time_of_day(text: &str) -> Result<Time, &'static str> {
+    match text.parse() {
+        Ok(StopAt::Clock(time)) => Ok(time),
+        Ok(StopAt::Moment(_)) | Err(_) => Err("expected a time of day such as 22:00"),
     }
 }
 
