@@ -22,8 +22,8 @@ use jiff::Zoned;
 use live::LiveReporter;
 use premath_cli::Beside;
 use premath_kernel::json::plain::plain;
-use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
+use premath_memory::{RepositoryUse, clock};
 use premath_view::figures::Viewer;
 use premath_view::plan::{document, lines};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -52,13 +52,16 @@ fn batch(arguments: &Arguments) -> u8 {
     }
     let begun = clock::now();
     let planned = settings_of(arguments, begun.wall).and_then(|settings| {
+        // Before lanes are made; the batch itself holds another.
+        let in_use = RepositoryUse::begin(&settings.roots.repository)
+            .map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
         let interrupt = Interrupt::new(settings.limits.drain_grace);
         let inbox = listened(&interrupt)?;
         let plan = plan_of(arguments, settings, &interrupt, begun.boot_ms)?;
-        Ok((plan, interrupt, inbox))
+        Ok((plan, interrupt, inbox, in_use))
     });
     match planned {
-        Ok((plan, interrupt, inbox)) => {
+        Ok((plan, interrupt, inbox, _in_use)) => {
             let reporter = match arguments.plain {
                 true => lines_reporter(arguments.json, arguments.quiet),
                 false => reporter(&plan.settings.roots, arguments.json, arguments.quiet),

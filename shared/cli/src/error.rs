@@ -487,9 +487,10 @@ fn store_code(error: &StoreError) -> u8 {
         | StoreError::NetworkFilesystem { .. }
         | StoreError::Repository { .. } => exit::USAGE,
         StoreError::Io { operation, .. } => io_code(operation),
-        StoreError::LockBusy { .. } | StoreError::LockIo { .. } | StoreError::Poisoned { .. } => {
-            exit::REFUSED
-        }
+        StoreError::LockBusy { .. }
+        | StoreError::Removing { .. }
+        | StoreError::LockIo { .. }
+        | StoreError::Poisoned { .. } => exit::REFUSED,
     }
 }
 

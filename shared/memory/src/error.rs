@@ -19,6 +19,12 @@ pub enum StoreError {
         /// Who wrote its name into the lock file.
         holder: String,
     },
+    /// The harness is being removed from a repository.
+    #[error("`premath uninstall` is removing the harness from {path}")]
+    Removing {
+        /// The repository.
+        path: PathBuf,
+    },
     /// The lock file cannot be used.
     #[error("cannot lock {path}")]
     LockIo {
@@ -94,7 +100,7 @@ impl StoreError {
     /// Returns the failure class.
     pub const fn class(&self) -> FailureClass {
         match self {
-            Self::LockBusy { .. } => FailureClass::LeaseMutationLockBusy,
+            Self::LockBusy { .. } | Self::Removing { .. } => FailureClass::LeaseMutationLockBusy,
             Self::LockIo { .. } => FailureClass::LeaseMutationLockIo,
             Self::Io { .. } | Self::Missing { .. } | Self::Poisoned { .. } => {
                 FailureClass::LeaseMutationStoreIo
@@ -111,6 +117,7 @@ impl StoreError {
             Self::LockBusy { .. } => {
                 Some("the lock is released when that process ends: wait, or end it".to_owned())
             }
+            Self::Removing { .. } => Some("wait until it ended".to_owned()),
             Self::Missing { .. } => Some("set the repository up with `premath init`".to_owned()),
             Self::Corrupt { .. } => Some(
                 "repair the line or restore the file from version control; `premath doctor` lists \

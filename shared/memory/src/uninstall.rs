@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::ignored::unexclude;
+use crate::lock::IN_USE;
 use crate::roots::{MemoryRoots, common_folder};
 use std::fs;
 use std::io;
@@ -28,11 +29,12 @@ const OWN: [&str; 16] = [
 ];
 
 /// The names of ours in the git folder that all worktrees share.
-const OWN_IN_GIT: [&str; 7] = [
+const OWN_IN_GIT: [&str; 8] = [
     "premath-control",
     "premath-landing-wait.flock",
     "premath-landing.flock",
     "premath-projections.flock",
+    IN_USE,
     "premath-warm-build.flock",
     "premath-warm-use.flock",
     "premath-worktrees.flock",
@@ -122,14 +124,21 @@ impl OwnFiles {
     ///
     /// [`StoreError::Io`]; what was removed before it is gone.
     pub fn remove(&self, roots: &MemoryRoots) -> Result<(), StoreError> {
-        for path in &self.removed {
+        // The lock against a batch that begins goes last: it is held.
+        let (lock, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            self.removed.iter().partition(|path| path.ends_with(IN_USE));
+        for path in others {
             remove(path).map_err(StoreError::io("remove", path))?;
         }
         for folder in [".premath", "artifacts"] {
             // One that holds anything else stays.
             let _ = fs::remove_dir(roots.repository.join(folder));
         }
-        unexclude(&common_folder(&roots.repository)?)
+        unexclude(&common_folder(&roots.repository)?)?;
+        for path in lock {
+            remove(path).map_err(StoreError::io("remove", path))?;
+        }
+        Ok(())
     }
 }
 

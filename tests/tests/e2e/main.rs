@@ -81,6 +81,7 @@ mod tracker;
 mod trial;
 mod trust;
 mod turn_demands;
+mod uninstall;
 mod upkeep;
 mod warm;
 mod watching;

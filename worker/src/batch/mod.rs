@@ -67,7 +67,9 @@ use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::live::LiveTotals;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
-use premath_memory::{IssueMemory, MemoryView, StoreError, Trajectory, TrajectoryFileError, clock};
+use premath_memory::{
+    IssueMemory, MemoryView, RepositoryUse, StoreError, Trajectory, TrajectoryFileError, clock,
+};
 use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
@@ -123,6 +125,8 @@ pub struct Batch {
     row_feed: row_feed::RowFeed,
     /// Why nothing may be changed any more.
     revoked: OnceLock<Revocation>,
+    /// Nothing of the harness is removed from the repository meanwhile.
+    _in_use: RepositoryUse,
 }
 
 impl Batch {

@@ -27,7 +27,7 @@ use premath_kernel::record::trajectory::{
 };
 use premath_memory::live::LiveFolder;
 use premath_memory::world::LocalWorld;
-use premath_memory::{IssueMemory, OpenOptions, Trajectory, clock};
+use premath_memory::{IssueMemory, OpenOptions, RepositoryUse, Trajectory, clock};
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -105,6 +105,7 @@ impl Batch {
         interrupt: Interrupt,
     ) -> Result<Self, BatchError> {
         let (kill_switch, opened) = (KillSwitch::from_environment()?, SystemTime::now());
+        let in_use = RepositoryUse::begin(&settings.roots.repository)?;
         settings.settle_landing(worktrees)?;
         settings.settle_warmth(worktrees)?;
         let memory = IssueMemory::open(&settings.roots.issues, &open_options())?;
@@ -131,9 +132,8 @@ impl Batch {
             // What a person did before the batch is none of its business.
             drop(memory.take_outside_changes());
         }
-        for row in &rows {
-            knowledge.note_account(row, &start.id);
-        }
+        rows.iter()
+            .for_each(|row| knowledge.note_account(row, &start.id));
         start.row.instruction_refs = settings.mode.instruction_refs();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let batch = Self {
@@ -164,6 +164,7 @@ impl Batch {
             cancellations: Cancellations::default(),
             messages: Arc::default(),
             revoked: OnceLock::new(),
+            _in_use: in_use,
         };
         batch.take_up(&start)?;
         Ok(batch)

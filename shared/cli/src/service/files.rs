@@ -4,7 +4,7 @@ use super::UnitWord;
 use crate::error::{CliError, UnitError};
 use crate::paths::variable;
 use crate::terminal::plain;
-use premath_view::service::{UnitState, state_of};
+use premath_view::service::{UnitState, is_sealed, service_file, state_of, timer_file};
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const UNIT_MAX: u64 = 1 << 20;
 
 /// Where `systemctl --user` finds units that a person wrote.
-pub(super) struct UnitFolder(PathBuf);
+pub(crate) struct UnitFolder(PathBuf);
 
 /// A unit file that is there.
 pub(super) struct FoundUnit {
@@ -30,19 +30,78 @@ impl FoundUnit {
         }
     }
 
+    /// Returns the line that names its repository, where it has one.
+    fn directory(&self) -> Option<&str> {
+        let mut lines = self.text.lines();
+        lines.find(|line| line.starts_with("WorkingDirectory="))
+    }
+
+    /// Returns whether it names this repository.
+    fn names(&self, repository: &Path) -> bool {
+        let directory = repository.display().to_string().replace('%', "%%");
+        self.directory() == Some(&format!("WorkingDirectory={directory}"))
+    }
+
     /// Returns whether it is for this repository.
     fn is_for(&self, repository: &Path) -> bool {
-        let directory = repository.display().to_string().replace('%', "%%");
-        let starts = format!("WorkingDirectory={directory}");
-        let mut lines = self.text.lines();
-        let named = lines.find(|line| line.starts_with("WorkingDirectory="));
-        named.is_none_or(|line| line == starts)
+        self.directory().is_none() || self.names(repository)
     }
 }
 
+/// Returns whether the user's systemd has a unit started: it then keeps a link with
+/// the id of the start.
+fn is_active(file: &str) -> bool {
+    let folder = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
+    folder.is_some_and(|folder| {
+        let link = folder.join(format!("systemd/units/invocation:{file}"));
+        fs::symlink_metadata(link).is_ok()
+    })
+}
+
+/// A unit that `premath service install` made for a repository.
+pub(crate) struct OwnUnit {
+    /// The name of its file.
+    pub(crate) file: String,
+    /// Whether a person changed it since.
+    pub(crate) is_changed: bool,
+    /// Whether systemd runs it, or starts it at a time.
+    pub(crate) is_active: bool,
+}
+
 impl UnitFolder {
+    /// Finds the units of a repository, under whatever names, by file.
+    pub(crate) fn of_repository(&self, repository: &Path) -> Result<Vec<OwnUnit>, CliError> {
+        let entries = match fs::read_dir(&self.0) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(CliError::file("read", &self.0)(error)),
+        };
+        let files = entries.flatten().map(|entry| entry.file_name());
+        let mut names: Vec<String> = files
+            .filter_map(|file| Some(file.to_str()?.strip_suffix(".service")?.to_owned()))
+            .collect();
+        names.sort();
+        let mut units = Vec::new();
+        for name in names {
+            let service = self.read(&service_file(&name))?;
+            let is_own = |unit: &FoundUnit| is_sealed(&unit.text) && unit.names(repository);
+            if !service.as_ref().is_some_and(is_own) {
+                continue;
+            }
+            for file in [timer_file(&name), service_file(&name)] {
+                let found = self.read(&file)?.filter(|unit| is_sealed(&unit.text));
+                units.extend(found.map(|unit| OwnUnit {
+                    is_changed: !unit.is_ours,
+                    is_active: is_active(&file),
+                    file,
+                }));
+            }
+        }
+        Ok(units)
+    }
+
     /// Returns the folder of this user.
-    pub(super) fn of_user() -> Result<Self, CliError> {
+    pub(crate) fn of_user() -> Result<Self, CliError> {
         let configuration = match variable("XDG_CONFIG_HOME").map(PathBuf::from) {
             Some(folder) if folder.is_absolute() => Some(folder),
             _ => variable("HOME").map(|home| PathBuf::from(home).join(".config")),
@@ -54,7 +113,7 @@ impl UnitFolder {
     }
 
     /// Names a file of it.
-    pub(super) fn shown(&self, file: &str) -> String {
+    pub(crate) fn shown(&self, file: &str) -> String {
         self.0.join(file).display().to_string()
     }
 
@@ -123,7 +182,7 @@ impl UnitFolder {
 
     /// Deletes a unit and the links by which it is enabled; returns whether there
     /// was one.
-    pub(super) fn delete(&self, file: &str) -> Result<bool, CliError> {
+    pub(crate) fn delete(&self, file: &str) -> Result<bool, CliError> {
         for target in ["default.target.wants", "timers.target.wants"] {
             let link = self.0.join(target).join(file);
             if fs::symlink_metadata(&link).is_ok_and(|meta| meta.is_symlink()) {

@@ -8,7 +8,7 @@ use crate::error::{CliError, UnitError};
 use crate::operator::is_inside_step;
 use crate::terminal::plain;
 use clap::{Args, Subcommand};
-use files::UnitFolder;
+pub(crate) use files::{OwnUnit, UnitFolder};
 use install::InstallArgs;
 use premath_memory::roots::MemoryRoots;
 use premath_view::service::{is_unit_name, service_file, timer_file, unit_name};

@@ -5,13 +5,14 @@ use super::{clean, name};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::operator;
+use crate::service::{OwnUnit, UnitFolder};
 use crate::status::is_running;
 use crate::terminal::{self, plain};
 use clap::Args;
 use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms};
-use premath_memory::clock;
 use premath_memory::live::LiveFolder;
 use premath_memory::uninstall::OwnFiles;
+use premath_memory::{RepositoryRemoval, clock};
 use premath_worktree::inventory::OwnRef;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -130,6 +131,13 @@ impl UninstallArgs {
             let hint = "hint: `premath uninstall --yes` removes it without a question";
             return Ok(answer.note(hint.to_owned()).refused(true));
         }
+        // From here on no batch begins, and there is no second removal.
+        let repository = plan.survey.roots.repository.clone();
+        let Some(_alone) = RepositoryRemoval::try_begin(&repository)? else {
+            let reason = "a batch, or another `premath uninstall`, has it";
+            let busy = obstacle(repository.display().to_string(), reason);
+            return Ok(plan.answer(UninstallResult::Refused, vec![busy]));
+        };
         // What came while the question was asked counts too.
         let mut plan = Removal::plan(Survey::of(plan.survey.roots)?)?;
         let obstacles = plan.obstacles(self.discard_work)?;
@@ -151,6 +159,8 @@ struct Removal {
     items: Vec<InventoryItem>,
     refs: Vec<OwnRef>,
     files: OwnFiles,
+    /// The units of systemd that run its batches, and their folder.
+    units: Option<(UnitFolder, Vec<OwnUnit>)>,
 }
 
 impl Removal {
@@ -168,7 +178,14 @@ impl Removal {
         let files = OwnFiles::of(&survey.roots, |path| {
             inventory.is_tracked(path).map_err(CliError::from)
         })?;
+        // Without a home there is no folder of units.
+        let units = UnitFolder::of_user().ok();
+        let units = units.map(|folder| {
+            let found = folder.of_repository(&survey.roots.repository)?;
+            Ok::<_, CliError>((folder, found))
+        });
         Ok(Self {
+            units: units.transpose()?,
             survey,
             items,
             refs,
@@ -186,6 +203,21 @@ impl Removal {
                 obstacle(format!("batch {}", live.batch_id), reason)
             })
             .collect();
+        obstacles.extend(self.units().filter_map(|(path, unit)| {
+            let file = &unit.file;
+            let reason = match (unit.is_active, unit.is_changed) {
+                (true, _) => format!("it is active; `systemctl --user disable --now {file}`"),
+                (false, true) => {
+                    let name = file.rsplit_once('.').map_or(&**file, |(name, _)| name);
+                    format!(
+                        "a person changed it; `premath service uninstall --force --name {name}` \
+                         deletes it"
+                    )
+                }
+                (false, false) => return None,
+            };
+            Some(obstacle(path, reason))
+        }));
         let is_kept = |item: &&InventoryItem| {
             item.kind == Kind::Worktree
                 && !matches!(item.standing, Standing::Removable | Standing::InOrder)
@@ -208,9 +240,31 @@ impl Removal {
         Ok(obstacles)
     }
 
+    /// Returns the units with their paths.
+    fn units(&self) -> impl Iterator<Item = (String, &OwnUnit)> {
+        let all = self.units.iter();
+        all.flat_map(|(folder, units)| units.iter().map(|unit| (folder.shown(&unit.file), unit)))
+    }
+
+    /// Deletes the units; returns those that are left.
+    fn delete_units(&self) -> Vec<Obstacle> {
+        let all = self.units.iter();
+        let all = all.flat_map(|(folder, units)| units.iter().map(move |unit| (folder, unit)));
+        all.filter_map(|(folder, unit)| {
+            let error = folder.delete(&unit.file).err()?;
+            Some(obstacle(folder.shown(&unit.file), error.chain()))
+        })
+        .collect()
+    }
+
     fn carry_out(&mut self) -> Result<Vec<Obstacle>, CliError> {
         let lanes = self.survey.hold_lanes()?;
         drop(lanes);
+        // Before anything that they would begin with is gone.
+        let left = self.delete_units();
+        if !left.is_empty() {
+            return Ok(left);
+        }
         let mut failed = Vec::new();
         self.items
             .retain(|item| item.standing == Standing::Removable);
@@ -245,7 +299,8 @@ impl Removal {
         let items = items.map(|item| name(item, root).into_owned());
         let refs = self.refs.iter().map(|own| short(&own.name).to_owned());
         let files = self.files.removed.iter().map(within);
-        items.chain(refs).chain(files).collect()
+        let units = self.units().map(|(path, _)| path);
+        items.chain(refs).chain(files).chain(units).collect()
     }
 
     /// Returns what is left to a person.
@@ -310,6 +365,11 @@ impl Removal {
             obstacles,
         };
         let answer = Answer::new(document, text).refused(!notes.is_empty());
+        let reloads = result == UninstallResult::Done && self.units().next().is_some();
+        let answer = match reloads {
+            true => answer.note("hint: `systemctl --user daemon-reload`".to_owned()),
+            false => answer,
+        };
         notes.into_iter().fold(answer, Answer::note)
     }
 }

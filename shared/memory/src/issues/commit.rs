@@ -202,6 +202,7 @@ fn repeated(error: &StoreError) -> StoreError {
             waited: *waited,
             holder: holder.clone(),
         },
+        StoreError::Removing { path } => StoreError::Removing { path: path.clone() },
         StoreError::LockIo { path, source } => StoreError::LockIo {
             path: path.clone(),
             source: cause(source),

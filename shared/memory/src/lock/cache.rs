@@ -86,7 +86,10 @@ impl Drop for CacheUse {
     }
 }
 
-fn tried(path: &Path, lock: impl Fn(&File) -> io::Result<()>) -> Result<Option<File>, StoreError> {
+pub(super) fn tried(
+    path: &Path,
+    lock: impl Fn(&File) -> io::Result<()>,
+) -> Result<Option<File>, StoreError> {
     let failed = |source| StoreError::LockIo {
         path: path.to_path_buf(),
         source,

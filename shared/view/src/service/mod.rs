@@ -8,7 +8,7 @@ mod unit;
 
 pub use escape::Unwritable;
 pub use progress::progress;
-pub use state::{UnitState, state_of};
+pub use state::{UnitState, is_sealed, state_of};
 
 use std::time::Duration;
 

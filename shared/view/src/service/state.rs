@@ -19,6 +19,12 @@ pub(super) fn sealed(text: &str) -> String {
     format!("{SEAL}{}\n{text}", sha256_hex(text.as_bytes()))
 }
 
+/// Returns whether a unit file was made by `premath service install`, whatever a person
+/// changed in it since.
+pub fn is_sealed(text: &str) -> bool {
+    text.starts_with(SEAL)
+}
+
 /// Returns whose a unit file is.
 pub fn state_of(text: &str) -> UnitState {
     let parts = text.split_once('\n').and_then(|(first, rest)| {
