@@ -7,6 +7,7 @@ mod boundary;
 pub mod cause;
 mod environment;
 pub mod gate;
+pub mod health;
 mod hooks;
 pub mod interrupt;
 pub mod lane;

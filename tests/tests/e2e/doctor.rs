@@ -1,13 +1,17 @@
 //! Every problem that the doctor looks for and that can be planted, one at a
 //! time in a fresh repository.
 
+mod remotes;
+mod verification;
+
 use premath_tests::{Run, Scratch, issue};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Settings by which a batch can begin.
@@ -25,6 +29,10 @@ struct Problem {
     /// What a repair may change: a part of the paths. `None` where there is no
     /// safe repair.
     repaired: Option<&'static str>,
+    /// Whether the verification is run, which leaves witnesses.
+    verifies: bool,
+    /// A finding that comes with it.
+    also: Option<&'static str>,
 }
 
 const fn problem(id: &'static str, plant: fn(&Scratch)) -> Problem {
@@ -32,6 +40,17 @@ const fn problem(id: &'static str, plant: fn(&Scratch)) -> Problem {
         id,
         plant,
         repaired: None,
+        verifies: false,
+        also: None,
+    }
+}
+
+/// A problem that the verification has, or that keeps it from running.
+const fn verified(id: &'static str, plant: fn(&Scratch), also: Option<&'static str>) -> Problem {
+    Problem {
+        verifies: true,
+        also,
+        ..problem(id, plant)
     }
 }
 
@@ -71,7 +90,11 @@ fn accept(scratch: &Scratch) {
 
 fn doctor(scratch: &Scratch, arguments: &[&str]) -> Run {
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", scratch.home().join("bin").display());
+    let bin = scratch.home().join("bin").display().to_string();
+    let path = match scratch.home().join("alone").exists() {
+        true => bin,
+        false => format!("{bin}:{path}"),
+    };
     let run = scratch.premath(["doctor", "--json"]);
     run.args(arguments).env("PATH", path)
 }
@@ -94,6 +117,56 @@ fn agent(scratch: &Scratch, name: &str, more: &str) {
             SETTINGS.replace("work_cmd = \"true\"\n", "")
         ),
     );
+}
+
+/// Writes a program that the doctor finds first.
+fn program(scratch: &Scratch, name: &str, script: &str) -> PathBuf {
+    let path = scratch.home().join("bin").join(name);
+    fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Has the landing target pushed to a remote of an address.
+fn push_to(scratch: &Scratch, url: &str) {
+    scratch.git().remote("origin", url).unwrap();
+    let push = "[landing]\npush = \"origin\"\n";
+    set(scratch, &format!("{SETTINGS}{push}"));
+}
+
+/// Makes a bare repository beside this one, whose landing target has a commit of its
+/// own; returns its folder.
+fn diverged(scratch: &Scratch) -> PathBuf {
+    let folder = scratch.folder().join("bare");
+    let there = git2::Repository::init_bare(&folder).unwrap();
+    let who = git2::Signature::now("t", "t@localhost").unwrap();
+    let tree = there.treebuilder(None).unwrap().write().unwrap();
+    let tree = there.find_tree(tree).unwrap();
+    let target = Some("refs/heads/harness/integration");
+    there
+        .commit(target, &who, &who, "theirs", &tree, &[])
+        .unwrap();
+    folder
+}
+
+/// Sets a program in the place of ssh.
+fn ssh(scratch: &Scratch, script: &str) {
+    let ssh = program(scratch, "reach", script).display().to_string();
+    let mut config = scratch.git().config().unwrap();
+    config.set_str("core.sshCommand", &ssh).unwrap();
+}
+
+/// An ssh that reaches repositories of this machine.
+const REACHES: &str = "for last; do :; done; exec /bin/sh -c \"$last\"";
+
+/// Adds a row to the run log.
+fn log(scratch: &Scratch, action: &str, result: &str, classes: &[&str]) {
+    let row = json!({
+        "schema": 1, "stepKind": "premath.harness.step.v1", "stepId": "test.1",
+        "action": action, "resultClass": result, "failureClasses": classes,
+        "finishedAt": "2026-03-05T10:00:00Z",
+    });
+    append(&scratch.trajectory_path(), &format!("{row}\n"));
 }
 
 fn sign_in(scratch: &Scratch) {
@@ -260,6 +333,62 @@ const PROBLEMS: &[Problem] = &[
             &format!("{SETTINGS}[landing]\npush = \"origin\"\n"),
         );
     }),
+    problem("push-remote-unreachable", |scratch| {
+        // Nothing listens there any more.
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = closed.local_addr().unwrap();
+        push_to(scratch, &format!("git://{address}/repo.git"));
+    }),
+    problem("push-remote-unreachable", |scratch| {
+        ssh(scratch, "echo 'Permission denied' >&2; exit 255");
+        push_to(scratch, "ssh://git@localhost/repo.git");
+    }),
+    problem("push-refused", |scratch| {
+        let there = diverged(scratch);
+        push_to(scratch, &there.display().to_string());
+    }),
+    problem("push-refused", |scratch| {
+        let there = diverged(scratch);
+        ssh(scratch, REACHES);
+        push_to(scratch, &format!("ssh://localhost{}", there.display()));
+    }),
+    problem("git-missing", |scratch| {
+        let bin = scratch.home().join("bin");
+        symlink("/bin/true", bin.join("true")).unwrap();
+        fs::write(scratch.home().join("alone"), "").unwrap();
+    }),
+    problem("git-old", |scratch| {
+        program(scratch, "git", "echo 'git version 2.31.8'");
+    }),
+    problem("git-old", |scratch| {
+        program(scratch, "git", "exit 3");
+    }),
+    problem("signing-key-unusable", |scratch| {
+        let key = "[signing]\nkey = \"../none\"\n";
+        set(scratch, &format!("{SETTINGS}{key}"));
+    }),
+    problem("policy-invalid", |scratch| {
+        let file = "policies/control/harness-turn-policy-v1.json";
+        fs::write(scratch.root.join(file), "{}").unwrap();
+        accept(scratch);
+    }),
+    verified(
+        "baseline-red",
+        |scratch| {
+            let red = "verify_cmd = \"false\"";
+            set(scratch, &SETTINGS.replace("verify_cmd = \"true\"", red));
+        },
+        None,
+    ),
+    verified(
+        "baseline-unverified",
+        |scratch| append(&scratch.root.join("harness.toml"), "# changed\n"),
+        Some("governing-files-unaccepted"),
+    ),
+    problem("baseline-was-red", |scratch| {
+        let classes = ["startup_check_failed"];
+        log(scratch, "coordinator.lane_given_up", "failed", &classes);
+    }),
     problem("file-time-in-future", |scratch| {
         age(&scratch.issues_path(), SystemTime::now() + DAY);
     }),
@@ -420,9 +549,14 @@ fn fault(problem: &Problem, baseline: &[String]) -> Option<String> {
     let scratch = ground();
     (problem.plant)(&scratch);
     let id = problem.id;
-    let found = doctor(&scratch, &[]).end().json();
+    let arguments: &[&str] = match problem.verifies {
+        true => &["--verify"],
+        false => &[],
+    };
+    let found = doctor(&scratch, arguments).end().json();
     let mut expected = baseline.to_vec();
     expected.push(id.to_owned());
+    expected.extend(problem.also.map(str::to_owned));
     expected.sort();
     if ids(&found) != expected {
         return Some(format!("{id}: found {}", found["findings"]));
@@ -437,11 +571,14 @@ fn fault(problem: &Problem, baseline: &[String]) -> Option<String> {
         return Some(format!("{id}: {finding}"));
     }
     let before = listed(&scratch);
-    let fixed = doctor(&scratch, &["--fix"]).end().json();
+    let fixed = doctor(&scratch, &[arguments, &["--fix"]].concat());
+    let fixed = fixed.end().json();
     let after = listed(&scratch);
     let names = before.keys().chain(after.keys());
     let changed: Vec<&String> = names
         .filter(|name| before.get(*name) != after.get(*name))
+        // A verification is witnessed.
+        .filter(|name| !problem.verifies || !name.contains("/artifacts/"))
         .collect();
     let is_right = match problem.repaired {
         Some(changes) => {

@@ -44,9 +44,20 @@ pub enum Opening {
     },
     /// A single worker's: counted in this process, not recorded.
     Worker,
+    /// No step begins: the verification without any work is all that runs. What
+    /// earlier batches left stays for the next one.
+    Baseline,
 }
 
 impl Opening {
+    const fn begins_steps(self) -> bool {
+        !matches!(self, Self::Baseline)
+    }
+
+    const fn is_recorded(self) -> bool {
+        matches!(self, Self::Coordinator { .. })
+    }
+
     /// Returns the interrupted batch that is resumed.
     pub(super) fn resumed<'k>(
         self,
@@ -55,7 +66,7 @@ impl Opening {
     ) -> Option<&'k OpenBatch> {
         match self {
             Self::Coordinator { afresh: false } => knowledge.history.resumable(digest, &is_alive),
-            Self::Coordinator { afresh: true } | Self::Worker => None,
+            Self::Coordinator { afresh: true } | Self::Worker | Self::Baseline => None,
         }
     }
 }
@@ -120,13 +131,12 @@ impl Batch {
         let mut start = BatchStart::of(resumed.cloned(), record, clock::now().wall);
         // A cycle that was there before the batch refuses it before anything is
         // written; one that appeared in its middle holds its members.
-        if start.resumed.is_none() {
+        if start.resumed.is_none() && opening.begins_steps() {
             refuse_cycle(&memory)?;
         }
         let landing = Landing::begin(settings.landing.clone(), settings.roots.repository.clone())?;
         settings.roots.prepare()?;
-        memory.check_seal()?;
-        let target_sync = sync_target(&landing, &knowledge, &memory)?;
+        let target_sync = made_ready(opening, &landing, &knowledge, &memory)?;
         kill_switch.reached(Boundary::TargetReady);
         if start.resumed.is_none() {
             // What a person did before the batch is none of its business.
@@ -137,7 +147,7 @@ impl Batch {
         start.row.instruction_refs = settings.mode.instruction_refs();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let batch = Self {
-            row_feed: RowFeed::new(settings.telemetry.is_some() && opening != Opening::Worker),
+            row_feed: RowFeed::new(settings.telemetry.is_some() && opening.is_recorded()),
             live: Arc::new(live_of(&settings, &start)),
             own_world: LocalWorld::find(&settings.roots.repository),
             landing_queue: shared_queue(&settings, worktrees.len(), &interrupt),
@@ -154,7 +164,7 @@ impl Batch {
             id: start.id.clone(),
             target_sync,
             unknown_checks,
-            recorded: opening != Opening::Worker,
+            recorded: opening.is_recorded(),
             resumed: start.resumed.is_some(),
             knowledge: Mutex::new(knowledge),
             owes_push: AtomicBool::new(start.resumed.is_some()),
@@ -166,12 +176,15 @@ impl Batch {
             revoked: OnceLock::new(),
             _in_use: in_use,
         };
-        batch.take_up(&start)?;
+        batch.take_up(&start, opening)?;
         Ok(batch)
     }
 
     /// Records the start, and takes up what batches that were cut left.
-    fn take_up(&self, start: &BatchStart) -> Result<(), BatchError> {
+    fn take_up(&self, start: &BatchStart, opening: Opening) -> Result<(), BatchError> {
+        if !opening.begins_steps() {
+            return Ok(());
+        }
         if self.recorded {
             for row in self.abandoned(start.at) {
                 self.record(&row)?;
@@ -227,6 +240,20 @@ fn refuse_cycle(memory: &IssueMemory) -> Result<(), BatchError> {
         let path = path.iter().map(ToString::to_string);
         Err(BatchError::Cycle(path.collect()))
     })
+}
+
+/// Looks for changes of issue memory that no transaction made, where steps begin, and
+/// puts the landing target where they begin.
+fn made_ready(
+    opening: Opening,
+    landing: &Landing,
+    knowledge: &Knowledge,
+    memory: &IssueMemory,
+) -> Result<Vec<TargetSync>, BatchError> {
+    if opening.begins_steps() {
+        memory.check_seal()?;
+    }
+    sync_target(landing, knowledge, memory)
 }
 
 /// Puts the landing target where the batch's steps begin.

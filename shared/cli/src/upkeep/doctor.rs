@@ -5,12 +5,13 @@ use super::name;
 use super::survey::{Survey, roots};
 use crate::answer::{Answer, CheckVerdict, Finished};
 use crate::error::CliError;
+use crate::operator::is_inside_step;
 use crate::terminal::plain;
 use clap::Args;
 use harness_worker::settings::{FileSettings, Sandbox};
 use premath_kernel::json::size::Size;
 use premath_kernel::policy::health::{
-    HealthFinding, SANDBOX_UNAVAILABLE, SETTINGS_INVALID, Severity, examine, of_item,
+    BaselineFacts, HealthFinding, SANDBOX_UNAVAILABLE, SETTINGS_INVALID, Severity, examine, of_item,
 };
 use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms};
 use premath_kernel::policy::sandbox::SandboxMode;
@@ -31,6 +32,9 @@ pub(crate) struct DoctorArgs {
     /// Repair what can be repaired safely, and say what is left
     #[arg(long)]
     fix: bool,
+    /// Run the verification without any work, as a batch does before it begins
+    #[arg(long)]
+    verify: bool,
     /// Write the readable rows of the issue store into this new file
     #[arg(long, value_name = "FILE")]
     repair_into: Option<PathBuf>,
@@ -63,9 +67,45 @@ pub(crate) struct DoctorAnswer {
     /// How commands would be confined here, and what keeps a stronger way from
     /// working.
     sandbox: SandboxCheck,
+    /// Whether the verification passes without any work.
+    verification: VerificationState,
     /// What was written for `--repair-into`.
     #[serde(skip_serializing_if = "Option::is_none")]
     repair: Option<Repair>,
+}
+
+/// Whether the verification passes without any work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum VerificationState {
+    /// It was not run: `--verify` runs it.
+    NotRun,
+    /// It passed.
+    Passed,
+    /// It did not pass; a finding says more.
+    Failed,
+    /// It could not be run; a finding says why.
+    Unrun,
+}
+
+impl VerificationState {
+    fn of(facts: &BaselineFacts) -> Self {
+        match facts {
+            BaselineFacts::NotRun | BaselineFacts::KnownRed(_) => Self::NotRun,
+            BaselineFacts::Passed => Self::Passed,
+            BaselineFacts::Red(_) => Self::Failed,
+            BaselineFacts::Unrun(_) => Self::Unrun,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::NotRun => "not run; `premath doctor --verify` runs it without any work",
+            Self::Passed => "it passed without any work",
+            Self::Failed => "it failed without any work",
+            Self::Unrun => "it could not be run",
+        }
+    }
 }
 
 /// How commands would be confined.
@@ -120,13 +160,19 @@ impl DoctorArgs {
             let repair = repair
                 .map(|new| repair_into(&roots.issues, new))
                 .transpose()?;
+            if self.verify && is_inside_step() {
+                let refused = "cannot run the verification inside a step: only an operator may";
+                return Err(CliError::Usage(refused.to_owned()));
+            }
             let terms = Terms::at(clock::now().wall);
-            let mut state = State::of(roots.clone(), &terms)?;
+            // It is run once, on what is repaired.
+            let verify_now = self.verify && !self.fix;
+            let mut state = State::of(roots.clone(), &terms, verify_now)?;
             let repaired = match self.fix {
                 true => {
                     let (items, findings) = (&state.items, &state.findings);
                     let repaired = fix(&mut state.survey, items, findings)?;
-                    state = State::of(roots, &terms)?;
+                    state = State::of(roots, &terms, self.verify)?;
                     Some(repaired)
                 }
                 false => None,
@@ -142,15 +188,16 @@ struct State {
     items: Vec<InventoryItem>,
     findings: Vec<HealthFinding>,
     sandbox: SandboxCheck,
+    verification: VerificationState,
 }
 
 impl State {
-    fn of(roots: MemoryRoots, terms: &Terms) -> Result<Self, CliError> {
+    fn of(roots: MemoryRoots, terms: &Terms, verify: bool) -> Result<Self, CliError> {
         let survey = Survey::of(roots)?;
         let items = survey.account(terms);
         let sandbox = SandboxCheck::here(&survey.roots.repository);
         let unavailable = sandbox.mode.is_none().then(|| sandbox.detail.clone());
-        let facts = super::health::look(&survey, unavailable)?;
+        let facts = super::health::look(&survey, unavailable, verify)?;
         let mut findings = examine(&facts);
         findings.extend(items.iter().filter_map(of_item));
         findings.sort_by_key(HealthFinding::place);
@@ -159,6 +206,7 @@ impl State {
             items,
             findings,
             sandbox,
+            verification: VerificationState::of(&facts.baseline),
         })
     }
 
@@ -194,15 +242,17 @@ fn report(
     let mut text = repaired.as_deref().map_or_else(String::new, repairs);
     text.push_str(&sections(root, &state, settings_error.as_deref()));
     let is_readable = !state.items.iter().any(|item| item.kind == Kind::Memory);
+    let counts = Counts {
+        findings: finding_count,
+        warnings: warning_count,
+        removable: removable_count,
+    };
     text.push_str(&if is_readable {
-        verdict(&state.survey.landed(), finding_count, removable_count)
+        verdict(&state.survey.landed(), &counts)
     } else {
-        let findings = if finding_count == 1 {
-            "finding"
-        } else {
-            "findings"
-        };
-        format!("{finding_count} {findings}; nothing is removed until every line can be read\n")
+        let findings = counted(finding_count, "finding");
+        let until = "nothing is removed until every line can be read";
+        format!("{findings}; {until}{}\n", counts.of_warnings())
     });
     let note = repair.as_ref().map(|repair| {
         format!(
@@ -222,6 +272,7 @@ fn report(
         items: state.items,
         settings_error,
         sandbox: state.sandbox,
+        verification: state.verification,
         repair,
     };
     let answer = Answer::new(document, text).refused(finding_count > 0);
@@ -269,6 +320,7 @@ fn sections(root: &Path, state: &State, settings_error: Option<&str>) -> String 
         }
     }
     text.push_str(&checks(state, settings_error.is_some()));
+    let _ = writeln!(text, "verification\n  {}", state.verification.word());
     let _ = writeln!(text, "sandbox\n  {}", state.sandbox.detail);
     text
 }
@@ -429,7 +481,24 @@ fn printed(items: &[InventoryItem]) -> Option<String> {
     Some(line + "\n")
 }
 
-fn verdict(landed: &BTreeMap<&str, usize>, findings: usize, removable: usize) -> String {
+/// How many there are of each kind.
+struct Counts {
+    findings: usize,
+    warnings: usize,
+    removable: usize,
+}
+
+impl Counts {
+    /// Returns the warnings as the end of a line.
+    fn of_warnings(&self) -> String {
+        match self.warnings {
+            0 => String::new(),
+            count => format!("; {}", counted(count, "warning")),
+        }
+    }
+}
+
+fn verdict(landed: &BTreeMap<&str, usize>, counts: &Counts) -> String {
     let landed: Vec<String> = landed
         .iter()
         .map(|(target, count)| {
@@ -441,17 +510,32 @@ fn verdict(landed: &BTreeMap<&str, usize>, findings: usize, removable: usize) ->
             format!("{count} closed {issues} on {}", plain(target))
         })
         .collect();
-    match (findings, removable) {
-        (0, _) if landed.is_empty() => "no findings\n".to_owned(),
-        (0, _) => format!("no findings: {}\n", landed.join(", ")),
-        (1, 0) => "1 finding\n".to_owned(),
-        (1, _) => "1 finding; remove it with `premath clean`\n".to_owned(),
-        (_, 0) => format!("{findings} findings\n"),
-        (_, removable) if removable == findings => {
-            format!("{findings} findings; remove them with `premath clean`\n")
+    let findings = counted(counts.findings, "finding");
+    let said = match (counts.findings, counts.removable) {
+        (0, _) => {
+            let none = match counts.warnings {
+                0 => "no findings".to_owned(),
+                count => format!("no errors, {}", counted(count, "warning")),
+            };
+            return match landed.is_empty() {
+                true => format!("{none}\n"),
+                false => format!("{none}: {}\n", landed.join(", ")),
+            };
         }
-        (_, removable) => {
-            format!("{findings} findings; remove {removable} of them with `premath clean`\n")
+        (_, 0) => findings,
+        (1, _) => format!("{findings}; remove it with `premath clean`"),
+        (all, removable) if removable == all => {
+            format!("{findings}; remove them with `premath clean`")
         }
+        (_, removable) => format!("{findings}; remove {removable} of them with `premath clean`"),
+    };
+    format!("{said}{}\n", counts.of_warnings())
+}
+
+/// Returns a number with its noun.
+fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
     }
 }

@@ -4,6 +4,7 @@ use super::survey::Survey;
 use crate::agents;
 use crate::error::CliError;
 use crate::paths;
+use harness_worker::health::{git_version, remote_commit, verify_baseline};
 use harness_worker::settings::{InstructionError, LoopFlags, Settings, SettingsError};
 use premath_evidence::Agent;
 use premath_kernel::issue::Status;
@@ -11,7 +12,8 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::issue::lease::{self, LeaseState};
 use premath_kernel::policy::governing::Governing;
 use premath_kernel::policy::health::{
-    self, AgentFacts, HealthCheck, HealthFacts, IssueFault, MachineFacts, PushFacts, SettingsFault,
+    self, AgentFacts, BaselineFacts, GitProgram, HealthCheck, HealthFacts, IssueFault,
+    MachineFacts, PushFacts, RemoteState, SettingsFault,
 };
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::turn::TurnPolicyError;
@@ -21,11 +23,16 @@ use premath_memory::upkeep::{Amiss, file_times};
 use premath_memory::{clock, trust};
 use premath_platform::machine::{Memory, free_disk, network_kind};
 use premath_worktree::governing::survey;
-use premath_worktree::setup;
+use premath_worktree::setup::{self, PushRemote};
 use std::path::Path;
 
-/// Looks at a repository. What cannot be looked at is left out.
-pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<HealthFacts, CliError> {
+/// Looks at a repository, and runs the verification where `verify`. What cannot be
+/// looked at is left out.
+pub(super) fn look(
+    surveyed: &Survey,
+    no_sandbox: Option<String>,
+    verify: bool,
+) -> Result<HealthFacts, CliError> {
     let roots = &surveyed.roots;
     let root = &roots.repository;
     let now = clock::now().wall;
@@ -38,10 +45,12 @@ pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<Heal
         Settings::resolve(&flags, now)
     });
     let amiss = Amiss::look(roots)?;
+    let unaccepted = unaccepted(roots);
     let push = match &settings {
-        Some(Ok(settings)) => settings.landing.push.clone(),
+        Some(Ok(settings)) => push(settings),
         _ => None,
     };
+    let baseline = baseline(surveyed, settings.as_ref(), unaccepted, verify);
     let fault = settings.and_then(|settings| fault(settings.err()?));
     let text = |paths: Vec<std::path::PathBuf>| -> Vec<String> {
         let paths = paths.iter();
@@ -52,11 +61,9 @@ pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<Heal
         settings: fault,
         agents: agents_of(root),
         git: setup::look(root).unwrap_or_default(),
-        push: push.map(|remote| PushFacts {
-            state: setup::remote(root, &remote),
-            remote,
-            has_git: agents::is_on_path("git"),
-        }),
+        git_program: Some(git_program(root)),
+        baseline,
+        push,
         machine: MachineFacts {
             disk: free_disk(root),
             memory: Memory::now().available,
@@ -64,7 +71,7 @@ pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<Heal
             now,
         },
         files: file_times(roots),
-        unaccepted: unaccepted(roots),
+        unaccepted,
         issues: match surveyed.is_whole() {
             true => issue_faults(&roots.issues)?,
             false => Vec::new(),
@@ -75,6 +82,56 @@ pub(super) fn look(surveyed: &Survey, no_sandbox: Option<String>) -> Result<Heal
         shows_files: amiss.shows_files,
         no_sandbox,
     })
+}
+
+/// Looks at the program `git`.
+fn git_program(root: &Path) -> GitProgram {
+    match agents::is_on_path("git") {
+        true => GitProgram::Said(git_version(root)),
+        false => GitProgram::Missing,
+    }
+}
+
+/// Looks at the remote that the landing target is pushed to, and asks one that is not
+/// on this machine.
+fn push(settings: &Settings) -> Option<PushFacts> {
+    let rule = &settings.landing;
+    let remote = rule.push.clone()?;
+    let (root, target) = (&settings.roots.repository, &rule.target);
+    let state = match setup::push_remote(root, &remote, target) {
+        PushRemote::Known(state) => state,
+        PushRemote::Elsewhere => match remote_commit(settings, &remote, target) {
+            Ok(Some(commit)) => setup::push_of(root, target, &commit),
+            Ok(None) => RemoteState::Usable,
+            Err(why) => RemoteState::NoAnswer(why),
+        },
+    };
+    Some(PushFacts {
+        remote,
+        target: target.clone(),
+        state,
+    })
+}
+
+/// Returns what is known of the verification without any work. It runs only by
+/// settings that a batch could begin with.
+fn baseline(
+    surveyed: &Survey,
+    settings: Option<&Result<Settings, SettingsError>>,
+    unaccepted: usize,
+    verify: bool,
+) -> BaselineFacts {
+    let unrun = |why: &str| BaselineFacts::Unrun(why.to_owned());
+    match settings {
+        _ if !verify => {
+            let red = surveyed.known_red.map(BaselineFacts::KnownRed);
+            red.unwrap_or_default()
+        }
+        Some(Ok(_)) if unaccepted > 0 => unrun("governing files changed since they were accepted"),
+        Some(Ok(settings)) => verify_baseline(settings.clone()),
+        Some(Err(_)) => unrun("a batch that starts now is refused"),
+        None => unrun("no verify command is set"),
+    }
 }
 
 /// Returns which finding refused settings are; `None` where another fact says it.

@@ -4,12 +4,13 @@ use crate::error::CliError;
 use crate::paths;
 use harness_worker::settings::image_cache;
 use premath_kernel::issue::lease::{self, LeaseState, Observation};
+use premath_kernel::policy::health::KnownRed;
 use premath_kernel::policy::inventory::{
     Findings, ForeignChange, InventoryItem, IssueFacts, KnownFacts, LandedPlace, LaneLockState,
     LeaseLook, Terms, UnendedBatch, Unreadable, account,
 };
 use premath_kernel::policy::landing::LandingRecord;
-use premath_kernel::record::trajectory::{BatchHistory, StepRow, action};
+use premath_kernel::record::trajectory::{BatchHistory, StepRow, action, known_red};
 use premath_memory::leftover::{self, LaneWorktree};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{
@@ -28,6 +29,8 @@ pub(super) struct Survey {
     pub(super) inventory: Inventory,
     found: Findings,
     known: KnownFacts,
+    /// The verification without any work that the run log knows as failing.
+    pub(super) known_red: Option<KnownRed>,
     /// The first line that cannot be read.
     corrupt: Option<CliError>,
 }
@@ -133,6 +136,7 @@ impl Survey {
             inventory,
             found,
             known,
+            known_red: known_red(&trajectory.rows),
             corrupt,
         })
     }

@@ -15,6 +15,7 @@ mod link;
 mod outcome;
 mod projection;
 mod recovery;
+mod red;
 mod row;
 mod series;
 mod streak;
@@ -38,6 +39,7 @@ pub use projection::{
     Projection, ProjectionMode, TrajectoryCounts, UnknownProjectionMode, project,
 };
 pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
+pub use red::known_red;
 pub use row::{RetryRecord, SharedVerification, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};
 pub use streak::FailureStreaks;

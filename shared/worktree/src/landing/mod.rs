@@ -13,7 +13,8 @@ mod undo;
 pub use error::LandingError;
 pub use mark::LandedMark;
 pub use target::Advance;
-pub(crate) use target_sync::MainHead;
+pub use target_sync::next_base;
+pub(crate) use target_sync::{MainHead, next_base_in};
 pub use undo::Undone;
 
 use git2::{Oid, Repository};

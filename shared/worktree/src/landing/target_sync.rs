@@ -8,6 +8,7 @@ use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::policy::target_sync::{Course, Distance, TargetChange, TargetSync};
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// How often the target is looked at again because another process moved it.
 const ROUNDS: u32 = 8;
@@ -98,6 +99,31 @@ impl Landing {
         let from = head.name;
         Ok(Some(TargetChange::Held { from, commits }))
     }
+}
+
+/// Returns the commit that the steps of a batch which begins now begin at: that of the
+/// landing target, or the main worktree's HEAD where the target is to follow it or is
+/// yet to be made. `None` where there is no commit. Nothing is changed.
+pub fn next_base(repository: &Path, target: Option<&str>) -> Option<String> {
+    let git = Repository::open(repository).ok()?;
+    next_base_in(&git, target).map(|commit| commit.to_string())
+}
+
+/// Does the same for a repository that is open.
+pub(crate) fn next_base_in(git: &Repository, target: Option<&str>) -> Option<Oid> {
+    let tip = target.and_then(|target| {
+        let reference = git.find_reference(&format!("refs/heads/{target}"));
+        Some(reference.ok()?.peel_to_commit().ok()?.id())
+    });
+    let Some(tip) = tip else {
+        return Some(git.head().ok()?.peel_to_commit().ok()?.id());
+    };
+    let follows = |head: &MainHead| {
+        let distance = head.from(git, tip);
+        distance.is_ok_and(|distance| distance.course() == Course::Follow)
+    };
+    let head = MainHead::of(git).filter(follows);
+    Some(head.map_or(tip, |head| head.commit))
 }
 
 /// What a person has checked out in the main worktree.

@@ -1,11 +1,15 @@
 //! Whether the verification passes without any work: asked before the first
 //! step, and where one issue after the other fails it.
 
-use super::super::Lane;
+use super::super::warm::failed;
+use super::super::{Lane, LanePlan, LaneState};
 use super::BootError;
-use crate::batch::BaseVerdict;
+use crate::batch::{BaseVerdict, Batch};
+use crate::supervisor::confine::scratch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
+use premath_memory::StoreError;
+use std::sync::Arc;
 
 /// Returns whether a command was interrupted, which shows nothing about the base.
 fn is_interrupted(classes: &[String]) -> bool {
@@ -32,6 +36,58 @@ fn answer(verdict: &BaseVerdict) -> Result<(), BootError> {
 }
 
 impl Lane {
+    /// Runs the startup verification, or the verification where there is none, on a
+    /// commit, as a boot does on the one that its steps begin at. Nothing else of a
+    /// boot is done; the files of the worktree are not touched. What it needed and
+    /// what was not there before is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`BootError`], that of a command where it did not pass.
+    pub(crate) fn verify_commit(
+        batch: Arc<Batch>,
+        plan: &LanePlan,
+        commit: &str,
+    ) -> Result<(), BootError> {
+        let state = LaneState::at(&batch.settings.roots.repository, &plan.worktree);
+        let was_there = state.folder.exists();
+        let (mut lane, _) = Self::open(batch, plan)?;
+        let ran = lane.verify_base_at(commit);
+        lane.supervisor.close();
+        lane.roots.remove_step_folder().map_err(StoreError::from)?;
+        if !was_there {
+            lane.forget_site()?;
+        }
+        ran
+    }
+
+    fn verify_base_at(&mut self, commit: &str) -> Result<(), BootError> {
+        let hooks = &self.batch.settings.hooks;
+        let command = hooks.startup.as_ref().unwrap_or(&hooks.verify).clone();
+        self.verify_base(&command, commit)
+    }
+
+    /// Removes the checkout for verifications, and what is kept of the lane.
+    fn forget_site(&self) -> Result<(), BootError> {
+        let state = &self.site.state;
+        for folder in [&state.checkout, &state.changes] {
+            if folder.exists() {
+                self.discard(folder)?;
+            }
+        }
+        // Commands wrote this one.
+        let git = &state.verification_git;
+        scratch::remove(git).map_err(failed("remove", git))?;
+        state.remove()?;
+        // Other lanes may have theirs there.
+        for place in [&state.checkout, &state.folder] {
+            if let Some(above) = place.parent() {
+                let _ = std::fs::remove_dir(above);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the startup verification: the startup command in each lane or, where
     /// there is none, the verify command on the base, once for the lanes that
     /// begin there. A base that work landed on in this batch was verified as it
@@ -49,7 +105,7 @@ impl Lane {
         if let Some(verdict) = known.of(&base, batch.landing.is_on()) {
             return answer(verdict);
         }
-        let ran = self.verify_base(&batch.settings.hooks.verify);
+        let ran = self.verify_base(&batch.settings.hooks.verify, &base);
         let verdict = match &ran {
             Ok(()) => Some(BaseVerdict::Passed),
             Err(BootError::Command {
@@ -69,16 +125,16 @@ impl Lane {
         ran
     }
 
-    /// Runs the verify command on the base, as often as a verification is
+    /// Runs a verification on the base, as often as a verification is
     /// repeated.
-    fn verify_base(&mut self, command: &str) -> Result<(), BootError> {
-        let mut ran = self.startup(command);
+    fn verify_base(&mut self, command: &str, commit: &str) -> Result<(), BootError> {
+        let mut ran = self.startup_at(command, commit);
         for _ in 0..self.batch.settings.flaky_reruns {
             match &ran {
                 Err(BootError::Command { classes, .. }) if !is_interrupted(classes) => {}
                 _ => break,
             }
-            ran = self.startup(command);
+            ran = self.startup_at(command, commit);
         }
         ran
     }

@@ -30,7 +30,12 @@ impl Lane {
     /// Runs a verification on the commit that the next step begins at.
     pub(crate) fn startup(&mut self, command: &str) -> Result<(), BootError> {
         let commit = self.tree.base()?.commit;
-        self.put_checkout_at(&commit)?;
+        self.startup_at(command, &commit)
+    }
+
+    /// Runs a verification on a commit.
+    pub(super) fn startup_at(&mut self, command: &str, commit: &str) -> Result<(), BootError> {
+        self.put_checkout_at(commit)?;
         self.on_boot(Phase::VerifySetup, |lane, owner| {
             lane.set_up(Phase::VerifySetup, owner, None)
         })?;

@@ -1,6 +1,7 @@
 //! What of the facts is a finding.
 
-use super::facts::{HealthFacts, IssueFault, RemoteState};
+use super::facts::{BaselineFacts, GitProgram, HealthFacts, IssueFault, RemoteState};
+use super::git_version::GitVersion;
 use super::*;
 use crate::failure::FailureClass;
 use crate::json::size::Size;
@@ -21,6 +22,7 @@ pub fn examine(facts: &HealthFacts) -> Vec<HealthFinding> {
     let mut found = Vec::new();
     settings(facts, &mut found);
     git(facts, &mut found);
+    baseline(facts, &mut found);
     machine(facts, &mut found);
     issues(facts, &mut found);
     left(facts, &mut found);
@@ -101,32 +103,86 @@ fn git(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
         let problem = format!("`{setting}` makes lanes differ from what is committed");
         found.push(HealthFinding::of(&GIT_SETTING_UNUSUAL, name, problem, next));
     }
-    let Some(push) = &facts.push else { return };
-    if !push.has_git {
-        let next = "install git";
-        found.push(HealthFinding::of(
-            &GIT_MISSING,
-            "git",
-            GIT_MISSING.about,
-            next,
-        ));
+    program(facts.git_program.as_ref(), found);
+    if let Some(push) = &facts.push {
+        remote(push, found);
     }
-    let remote = &push.remote;
-    match push.state {
-        RemoteState::Missing => found.push(HealthFinding::of(
+}
+
+/// Judges the program `git`.
+fn program(git: Option<&GitProgram>, found: &mut Vec<HealthFinding>) {
+    let (check, problem) = match git {
+        None => return,
+        Some(GitProgram::Missing) => {
+            let problem = "pushes, filters and the commands of steps need it";
+            (&GIT_MISSING, problem.to_owned())
+        }
+        Some(GitProgram::Said(said)) => match GitVersion::read(said) {
+            Some(version) if version >= GitVersion::LEAST => return,
+            Some(version) => {
+                let least = GitVersion::LEAST;
+                (&GIT_OLD, format!("it is {version}; {least} is needed"))
+            }
+            None => (&GIT_OLD, format!("it does not say its version: {said}")),
+        },
+    };
+    let next = format!("install git {} or later", GitVersion::LEAST);
+    found.push(HealthFinding::of(check, "git", problem, next));
+}
+
+/// Judges the remote of pushes.
+fn remote(push: &PushFacts, found: &mut Vec<HealthFinding>) {
+    let (remote, target) = (&push.remote, &push.target);
+    let set_url = || format!("git remote set-url {remote} URL");
+    let (check, problem, next) = match &push.state {
+        RemoteState::Usable => return,
+        RemoteState::Missing => (
             &PUSH_REMOTE_MISSING,
-            remote,
             format!("`push = \"{remote}\"` is set, and git has no such remote"),
             format!("git remote add {remote} URL"),
-        )),
-        RemoteState::Unreachable => found.push(HealthFinding::of(
+        ),
+        RemoteState::NoRepository => (
             &PUSH_REMOTE_UNREACHABLE,
-            remote,
-            "it is a folder without a repository",
-            format!("git remote set-url {remote} URL"),
-        )),
-        RemoteState::Usable => {}
-    }
+            "it is a folder without a repository".to_owned(),
+            set_url(),
+        ),
+        RemoteState::NoAnswer(why) => (
+            &PUSH_REMOTE_UNREACHABLE,
+            why.clone(),
+            format!("git ls-remote {remote}"),
+        ),
+        RemoteState::Diverged(count) => {
+            let commits = match count {
+                Some(1) => "1 commit".to_owned(),
+                Some(count) => format!("{count} commits"),
+                None => "commits".to_owned(),
+            };
+            (
+                &PUSH_REFUSED,
+                format!("its {target} has {commits} that {target} here does not have"),
+                format!("git fetch {remote}, and merge {remote}/{target} into your branch"),
+            )
+        }
+    };
+    found.push(HealthFinding::of(check, remote, problem, next));
+}
+
+/// Judges the verification without any work.
+fn baseline(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
+    let (check, problem, next) = match &facts.baseline {
+        BaselineFacts::NotRun | BaselineFacts::Passed => return,
+        BaselineFacts::Red(problem) => (
+            &BASELINE_RED,
+            problem.clone(),
+            "repair the branch, or set `startup = \"off\"` under [verify]",
+        ),
+        BaselineFacts::Unrun(why) => (&BASELINE_UNVERIFIED, why.clone(), "repair what it names"),
+        BaselineFacts::KnownRed(red) => {
+            let next = "premath doctor --verify";
+            (&BASELINE_WAS_RED, red.describe(), next)
+        }
+    };
+    found.push(HealthFinding::of(check, "verification", problem, next));
 }
 
 fn machine(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {

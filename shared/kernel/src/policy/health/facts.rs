@@ -1,6 +1,7 @@
 //! What the shell saw.
 
 use super::HealthCheck;
+use super::baseline::KnownRed;
 use jiff::Timestamp;
 
 /// What was seen of a repository and its machine.
@@ -14,6 +15,10 @@ pub struct HealthFacts {
     pub agents: Vec<AgentFacts>,
     /// Git.
     pub git: GitFacts,
+    /// The program `git`; `None` where it was not looked for.
+    pub git_program: Option<GitProgram>,
+    /// Whether the verification passes without any work.
+    pub baseline: BaselineFacts,
     /// Where the landing target is pushed to, where that is asked for.
     pub push: Option<PushFacts>,
     /// The machine.
@@ -79,26 +84,56 @@ impl Default for GitFacts {
     }
 }
 
+/// The program `git`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GitProgram {
+    /// It is not on `PATH`.
+    Missing,
+    /// What it says about its version, or why it says nothing.
+    Said(String),
+}
+
+/// Whether the verification passes where a batch that begins now begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BaselineFacts {
+    /// It was not run. A batch may have found it red.
+    #[default]
+    NotRun,
+    /// It was not run, and this is the last that the run log says of it.
+    KnownRed(KnownRed),
+    /// It passed.
+    Passed,
+    /// It did not pass.
+    Red(String),
+    /// It was to be run, and could not be.
+    Unrun(String),
+}
+
 /// Where the landing target is pushed to.
 #[derive(Clone, Debug)]
 pub struct PushFacts {
     /// The remote.
     pub remote: String,
+    /// The landing target.
+    pub target: String,
     /// What is known about it.
     pub state: RemoteState,
-    /// Whether there is a program `git`.
-    pub has_git: bool,
 }
 
 /// What is known about a remote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteState {
     /// It is not configured.
     Missing,
     /// It is a folder in which there is no repository.
-    Unreachable,
-    /// It is a repository on this machine, or elsewhere and not asked.
+    NoRepository,
+    /// It is on another machine, and does not answer for this reason.
+    NoAnswer(String),
+    /// It takes a push of the landing target, as far as its branch tells.
     Usable,
+    /// Its branch has commits that the landing target does not have; how many, where
+    /// they are known here.
+    Diverged(Option<usize>),
 }
 
 /// What there is of the machine; `None` where it is not known.

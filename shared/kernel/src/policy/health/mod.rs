@@ -4,15 +4,18 @@
 //! The shell looks, [`examine`] and [`of_item`] judge. A check is a line of the
 //! table; its id stays as it is.
 
+mod baseline;
 mod examine;
 mod facts;
+mod git_version;
 #[cfg(test)]
 mod tests;
 
+pub use baseline::KnownRed;
 pub use examine::{examine, of_item};
 pub use facts::{
-    AgentFacts, FileTime, GitFacts, HealthFacts, IssueFault, MachineFacts, OpenPlace, PushFacts,
-    RemoteState, SettingsFault,
+    AgentFacts, BaselineFacts, FileTime, GitFacts, GitProgram, HealthFacts, IssueFault,
+    MachineFacts, OpenPlace, PushFacts, RemoteState, SettingsFault,
 };
 
 use schemars::JsonSchema;
@@ -100,9 +103,14 @@ checks! {
     NO_COMMIT "no-commit" Warning ask "The repository has no commit; lanes need one.";
     AUTHOR_MISSING "author-missing" Warning ask "Git has no `user.name` or no `user.email`: commits are made in the harness's name.";
     GIT_SETTING_UNUSUAL "git-setting-unusual" Warning ask "A setting of git makes lanes differ from what is committed.";
-    GIT_MISSING "git-missing" Error ask "A push is asked for, and there is no `git` on `PATH`.";
+    GIT_MISSING "git-missing" Error ask "There is no `git` on `PATH`.";
+    GIT_OLD "git-old" Error ask "Git is older than 2.32, or does not say its version.";
     PUSH_REMOTE_MISSING "push-remote-missing" Error ask "The remote that the landing target is pushed to is not configured.";
-    PUSH_REMOTE_UNREACHABLE "push-remote-unreachable" Error ask "The remote that the landing target is pushed to is a folder without a repository.";
+    PUSH_REMOTE_UNREACHABLE "push-remote-unreachable" Error ask "The remote that the landing target is pushed to does not answer, or is a folder without a repository.";
+    PUSH_REFUSED "push-refused" Error ask "The remote has commits that the landing target does not have: a push is refused.";
+    BASELINE_RED "baseline-red" Error ask "The verification fails without any work (`--verify` runs it).";
+    BASELINE_UNVERIFIED "baseline-unverified" Error ask "The verification that `--verify` asks for could not be run.";
+    BASELINE_WAS_RED "baseline-was-red" Warning ask "The run log says that the verification failed without any work.";
     DISK_LOW "disk-low" Warning ask "Less than 2 GiB of disk are free.";
     MEMORY_LOW "memory-low" Warning ask "Less than 512 MiB of memory are available.";
     NETWORK_FILE_SYSTEM "network-file-system" Error ask "The repository is on a network file system, whose locks cannot be relied on.";

@@ -1,0 +1,96 @@
+//! The verification of the commit that a batch which begins now begins at, as the
+//! batch runs it before its first step.
+
+use crate::batch::{Batch, BatchError, Opening};
+use crate::interrupt::Interrupt;
+use crate::lane::{BootError, Lane, LanePlan};
+use crate::settings::Settings;
+use premath_kernel::json::plain::plain;
+use premath_kernel::policy::health::BaselineFacts;
+use premath_kernel::policy::landing::LandingMode;
+use premath_memory::untrusted::read_end;
+use premath_worktree::landing::next_base;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How many bytes of an output are looked at, and how many lines of them are shown.
+const OUTPUT_MAX: u64 = 8 << 10;
+const LINES_MAX: usize = 8;
+
+/// Names the lane; its worktree is the main one, whose files are not touched.
+const WORKER: &str = "doctor";
+
+/// The verification could not be run.
+#[derive(Debug, thiserror::Error)]
+enum BaselineError {
+    #[error("the repository has no commit")]
+    NoCommit,
+    #[error(transparent)]
+    Batch(#[from] BatchError),
+    #[error(transparent)]
+    Boot(#[from] BootError),
+}
+
+/// Runs the verification without any work, confined and bounded as in a batch, and on
+/// the commit that a batch would begin at. No branch moves, and no issue changes.
+pub fn verify_baseline(settings: Settings) -> BaselineFacts {
+    let repository = settings.roots.repository.clone();
+    match run(settings) {
+        Ok(()) => BaselineFacts::Passed,
+        Err(BaselineError::Boot(BootError::Command {
+            phase,
+            classes,
+            output,
+            absent,
+        })) => {
+            let mut text = format!("the {phase} command failed: {}", classes.join(", "));
+            if !absent.is_empty() {
+                let absent = absent.join(", ");
+                text.push_str(&format!("; the checkout does not have {absent}"));
+            }
+            text.push_str(&printed(&repository, &output));
+            BaselineFacts::Red(text)
+        }
+        Err(error) => BaselineFacts::Unrun(crate::cause::chain(&error)),
+    }
+}
+
+fn run(mut settings: Settings) -> Result<(), BaselineError> {
+    let repository = settings.roots.repository.clone();
+    let target = &settings.landing.target;
+    let target = (settings.landing.mode != LandingMode::None).then_some(&**target);
+    let commit = next_base(&repository, target).ok_or(BaselineError::NoCommit)?;
+    // Nothing lands, and nothing is sent.
+    settings.landing.mode = LandingMode::None;
+    settings.telemetry = None;
+    settings.notify = None;
+    let interrupt = Interrupt::new(settings.limits.drain_grace);
+    let worktrees = [repository.clone()];
+    let batch = Batch::open(settings, &worktrees, Opening::Baseline, interrupt)?;
+    let plan = LanePlan {
+        worker_id: WORKER.into(),
+        worktree: repository,
+        index: 1,
+        tolerate_cycle: true,
+    };
+    Ok(Lane::verify_commit(Arc::new(batch), &plan, &commit)?)
+}
+
+/// Returns the last lines that a command printed, escaped, and where the rest is.
+fn printed(repository: &Path, stderr: &Path) -> String {
+    let stdout: PathBuf = stderr.with_extension("stdout");
+    let mut lines: Vec<String> = Vec::new();
+    for path in [&*stdout, stderr] {
+        let bytes = read_end(repository, path, OUTPUT_MAX).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let said = text.lines().filter(|line| !line.trim().is_empty());
+        let said: Vec<&str> = said.collect();
+        let from = said.len().saturating_sub(LINES_MAX);
+        lines.extend(said[from..].iter().map(|line| plain(line).into_owned()));
+    }
+    let end = match lines.is_empty() {
+        true => "it printed nothing".to_owned(),
+        false => format!("it printed last: {}", lines.join(" | ")),
+    };
+    format!("; {end}; output: {}", stderr.display())
+}
