@@ -16,6 +16,7 @@ pub mod escalation;
 pub mod governance;
 pub mod hook_journals;
 pub mod ignored;
+mod in_use;
 mod inspect;
 pub mod instruction;
 mod issues;
@@ -42,6 +43,7 @@ pub mod witness;
 pub mod world;
 
 pub use error::{ChangeError, StoreError};
+pub use in_use::{RepositoryRemoval, RepositoryUse};
 pub use inspect::{Inspection, LineFault, inspect_issues, inspect_trajectory, repair_issues};
 pub use issues::{
     ClaimScope, Claimed, CompactionRule, DependencyEdit, ForeignKind, ForeignRow, ForeignSelection,
@@ -50,8 +52,7 @@ pub use issues::{
 };
 pub use lock::{
     CacheLock, CacheUse, CommandLock, LandingLock, LandingWaiter, LockState, LockWait,
-    ProjectionLock, RepositoryRemoval, RepositoryUse, WarmBuild, WarmUse, WorktreeLock,
-    WorktreesLock, landing_lock, lane_lock,
+    ProjectionLock, WarmBuild, WarmUse, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
 };
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::ignored::unexclude;
-use crate::lock::IN_USE;
+use crate::in_use::IN_USE;
 use crate::roots::{MemoryRoots, common_folder};
 use std::fs;
 use std::io;

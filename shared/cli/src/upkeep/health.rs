@@ -113,7 +113,7 @@ fn push(settings: &Settings) -> Option<PushFacts> {
     })
 }
 
-/// Returns what is known of the verification without any work. It runs only by
+/// Returns what is known about the verification without any work. It runs only by
 /// settings that a batch could begin with.
 fn baseline(
     surveyed: &Survey,

@@ -86,10 +86,7 @@ impl Drop for CacheUse {
     }
 }
 
-pub(super) fn tried(
-    path: &Path,
-    lock: impl Fn(&File) -> io::Result<()>,
-) -> Result<Option<File>, StoreError> {
+fn tried(path: &Path, lock: impl Fn(&File) -> io::Result<()>) -> Result<Option<File>, StoreError> {
     let failed = |source| StoreError::LockIo {
         path: path.to_path_buf(),
         source,

@@ -1,11 +1,8 @@
 //! The locks that the harnesses of a repository take against one another.
 
-use super::cache::tried;
 use super::{LockWait, OwnedLock, open};
 use crate::error::StoreError;
-use crate::roots::common_folder;
 use fs2::FileExt;
-use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -107,90 +104,10 @@ impl WorktreesLock {
     }
 }
 
-/// The lock file of [`RepositoryUse`], in the git folder that all worktrees share.
-pub(crate) const IN_USE: &str = "premath-use.flock";
-
-/// Held by each process that begins a batch in a repository, as long as it lives;
-/// dropping it ends the use.
-#[derive(Debug)]
-pub struct RepositoryUse {
-    file: File,
-}
-
-impl RepositoryUse {
-    /// Says that a repository is used.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Removing`] where the harness is being removed from it,
-    /// [`StoreError::LockIo`] where the lock file cannot be used.
-    pub fn begin(repository: &Path) -> Result<Self, StoreError> {
-        let path = common_folder(repository)?.join(IN_USE);
-        match tried(&path, FileExt::try_lock_shared)? {
-            Some(file) => Ok(Self { file }),
-            None => Err(StoreError::Removing {
-                path: repository.to_path_buf(),
-            }),
-        }
-    }
-}
-
-impl Drop for RepositoryUse {
-    fn drop(&mut self) {
-        let _ = FileExt::unlock(&self.file);
-    }
-}
-
-/// The right to remove the harness from a repository: no batch uses it, and none
-/// begins until this is dropped.
-#[derive(Debug)]
-pub struct RepositoryRemoval {
-    file: File,
-}
-
-impl RepositoryRemoval {
-    /// Takes the right; `None` where a batch, or another removal, has the repository.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::LockIo`] where the lock file cannot be used.
-    pub fn try_begin(repository: &Path) -> Result<Option<Self>, StoreError> {
-        let path = common_folder(repository)?.join(IN_USE);
-        let file = tried(&path, FileExt::try_lock_exclusive)?;
-        Ok(file.map(|file| Self { file }))
-    }
-}
-
-impl Drop for RepositoryRemoval {
-    fn drop(&mut self) {
-        let _ = FileExt::unlock(&self.file);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::mpsc::sync_channel;
-
-    #[test]
-    fn a_repository_in_use_is_not_removed_and_none_begins_while_one_is() {
-        let folder = tempfile::tempdir().unwrap();
-        git2::Repository::init(folder.path()).unwrap();
-        let begin = || RepositoryUse::begin(folder.path());
-        let remove = || RepositoryRemoval::try_begin(folder.path()).unwrap();
-        let (one, other) = (begin().unwrap(), begin().unwrap());
-        assert!(remove().is_none());
-        drop(one);
-        assert!(remove().is_none());
-        drop(other);
-        let removing = remove();
-        assert!(removing.is_some());
-        assert!(remove().is_none());
-        let refused = begin().unwrap_err();
-        assert!(matches!(refused, StoreError::Removing { .. }), "{refused}");
-        drop(removing);
-        begin().unwrap();
-    }
 
     #[test]
     fn one_lands_at_a_time() {

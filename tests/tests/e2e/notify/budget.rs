@@ -1,4 +1,4 @@
-//! A batch that uses up what it may: it ends by that, and says so everywhere.
+//! A batch that uses up what it may: it ends by that, and reports it everywhere.
 
 use super::{events, keeping, notified};
 use crate::misbehaviour::{command_line, titled};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 
 #[test]
-fn a_batch_that_uses_its_budget_up_ends_by_it_and_says_so() {
+fn a_batch_that_uses_its_budget_up_ends_by_it_and_reports_it() {
     // An attempt of the agent uses 110 tokens.
     let settings = format!(
         "[agent]\nuse = [\"codex\"]\ncodex_cmd = '''{}'''\n\

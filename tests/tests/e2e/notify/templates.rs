@@ -97,7 +97,7 @@ fn slack_gets_the_text_escaped_in_json() {
         return;
     }
     let (url, posted) = receiver(&["200 OK"]);
-    let scratch = with_template("`--data-raw` sends");
+    let scratch = with_template("A text that begins");
     let file = scratch.home().join(".config/premath/slack-url");
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, format!("{url}/services/T0/B0/x\n")).unwrap();

@@ -1,4 +1,4 @@
-//! What the run log says of a verification without any work.
+//! What the run log has about a verification without any work.
 
 use jiff::Timestamp;
 

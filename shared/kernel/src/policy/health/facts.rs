@@ -89,7 +89,7 @@ impl Default for GitFacts {
 pub enum GitProgram {
     /// It is not on `PATH`.
     Missing,
-    /// What it says about its version, or why it says nothing.
+    /// What it prints about its version, or why it prints none.
     Said(String),
 }
 
@@ -99,7 +99,7 @@ pub enum BaselineFacts {
     /// It was not run. A batch may have found it red.
     #[default]
     NotRun,
-    /// It was not run, and this is the last that the run log says of it.
+    /// It was not run, and the run log has a failure as the last outcome.
     KnownRed(KnownRed),
     /// It passed.
     Passed,
@@ -127,7 +127,7 @@ pub enum RemoteState {
     Missing,
     /// It is a folder in which there is no repository.
     NoRepository,
-    /// It is on another machine, and does not answer for this reason.
+    /// It is on another machine, and gives no answer, with the reason.
     NoAnswer(String),
     /// It takes a push of the landing target, as far as its branch tells.
     Usable,
