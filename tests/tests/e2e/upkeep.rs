@@ -54,7 +54,7 @@ fn settings_that_cannot_be_read_are_a_finding() {
         doctor(
             &scratch,
             1,
-            &["settings\n  finding  ", error, "1 finding\n"],
+            &["settings\n  finding  ", error, "\n1 finding"],
         );
     }
 }
@@ -91,7 +91,7 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
             "{id}"
         );
     }
-    let landed = "no findings: 3 closed issues are on harness/integration";
+    let landed = ": 3 closed issues are on harness/integration";
     doctor(&scratch, 0, &[landed]);
 }
 
@@ -99,7 +99,7 @@ fn a_clean_up_takes_nothing_that_a_batch_needs_running_or_cut() {
 fn a_closed_issue_whose_commit_left_the_target_is_found() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     batch(&scratch).end().exits(0);
-    doctor(&scratch, 0, &["no findings: 1 closed issue is on"]);
+    doctor(&scratch, 0, &[": 1 closed issue is on"]);
     let git = scratch.git();
     let target = git.find_branch("harness/integration", git2::BranchType::Local);
     let mut target = target.unwrap().into_reference();
@@ -108,6 +108,6 @@ fn a_closed_issue_whose_commit_left_the_target_is_found() {
     doctor(
         &scratch,
         1,
-        &["is not on harness/integration", "1 finding\n"],
+        &["is not on harness/integration", "\n1 finding"],
     );
 }
