@@ -17,6 +17,7 @@ use harness_worker::refusal::{self, RefusedLane};
 use harness_worker::settings::{FileSettings, Settings};
 use harness_worker::stderr::{failed, local_zone, say};
 use harness_worker::supervisor;
+use harness_worker::telemetry;
 use harness_worker::trust;
 use jiff::Zoned;
 use live::LiveReporter;
@@ -109,6 +110,7 @@ fn settings_of(arguments: &Arguments, now: jiff::Timestamp) -> Result<Settings, 
     let flags = &arguments.flags;
     let refused = |error| refusal::report(flags, &error, &refused_lanes(arguments));
     let settings = Settings::resolve(flags, now).map_err(refused)?;
+    telemetry::require_headers(&settings).map_err(refused)?;
     let accepted = trust::settle(flags).map_err(refused)?;
     accepted.iter().for_each(|line| say(&plain(line)));
     Ok(settings)

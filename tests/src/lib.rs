@@ -42,7 +42,7 @@ pub use binaries::{Binaries, binaries, command, workspace};
 pub use dice::Dice;
 pub use length::{Length, skipped};
 pub use processes::processes_in;
-pub use receiver::{Posted, TlsReceiver, receiver, tls_receiver};
+pub use receiver::{Posted, TlsReceiver, receiver, receiver_saying, tls_receiver};
 pub use run::{Ended, Run, Running};
 pub use scratch::{NO_CHANGE, NO_STARTUP, Scratch};
 pub use terminal::Terminal;

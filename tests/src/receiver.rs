@@ -21,7 +21,13 @@ pub type Posted = (String, Vec<u8>);
 /// Listens, and answers each request with the next status, the last one again and
 /// again. Returns the address, and the requests as they come.
 pub fn receiver(statuses: &'static [&'static str]) -> (String, Receiver<Posted>) {
-    let (address, posted) = serve(statuses, Some);
+    let (address, posted) = serve(statuses, Vec::new(), Some);
+    (format!("http://{address}"), posted)
+}
+
+/// Listens, and takes each request with this body.
+pub fn receiver_saying(body: Vec<u8>) -> (String, Receiver<Posted>) {
+    let (address, posted) = serve(&["200 OK"], body, Some);
     (format!("http://{address}"), posted)
 }
 
@@ -41,7 +47,7 @@ pub struct TlsReceiver {
 pub fn tls_receiver(name: &str) -> TlsReceiver {
     let (config, authority) = certified(name);
     let config = Arc::new(config);
-    let (address, posted) = serve(&["200 OK"], move |stream| {
+    let (address, posted) = serve(&["200 OK"], Vec::new(), move |stream| {
         let connection = ServerConnection::new(config.clone()).ok()?;
         Some(StreamOwned::new(connection, stream))
     });
@@ -80,9 +86,10 @@ fn certified(name: &str) -> (ServerConfig, String) {
     (config, authority.pem())
 }
 
-/// Listens; `open` makes a stream of a connection.
+/// Listens, and answers with a body; `open` makes a stream of a connection.
 fn serve<S: Read + Write>(
     statuses: &'static [&'static str],
+    said: Vec<u8>,
     open: impl Fn(TcpStream) -> Option<S> + Send + 'static,
 ) -> (SocketAddr, Receiver<Posted>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -103,12 +110,13 @@ fn serve<S: Read + Write>(
             // Before the answer: the batch may end with it.
             let _ = send.send(request);
             status = statuses.next().copied().unwrap_or(status);
-            let answer = format!(
-                "HTTP/1.1 {status}\r\nLocation: /other\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            let length = said.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nLocation: /other\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
             );
             // A client may be gone.
             let stream = stream.get_mut();
-            let _ = stream.write_all(answer.as_bytes());
+            let _ = stream.write_all(&[head.as_bytes(), &said].concat());
             let _ = stream.flush();
         }
     });

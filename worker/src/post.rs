@@ -1,14 +1,18 @@
-//! Posts documents of the harness over HTTP: to an operator's webhook.
+//! Posts documents of the harness over HTTP: to an operator's webhook, and to a
+//! receiver of telemetry.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::Agent;
-use ureq::http::Uri;
+use ureq::http::{Response, Uri};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+use ureq::{Agent, Body};
 
 /// The most bytes of an answer's head.
 const HEAD_MAX: usize = 16 << 10;
+
+/// The most bytes of an answer's body that are read.
+const BODY_MAX: u64 = 64 << 10;
 
 /// An address that documents are posted to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,15 +168,41 @@ impl Poster {
         body: &[u8],
         timeout: Duration,
     ) -> Result<(), PostError> {
+        self.sent(headers, body, timeout).map(drop)
+    }
+
+    /// Posts a document; returns the answer's body, empty where it is too long or
+    /// does not arrive: the document was taken all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`PostError`].
+    pub(crate) fn post_for(
+        &self,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        timeout: Duration,
+    ) -> Result<Vec<u8>, PostError> {
+        let mut answer = self.sent(headers, body, timeout)?.into_body();
+        let bytes = answer.with_config().limit(BODY_MAX).read_to_vec();
+        Ok(bytes.unwrap_or_default())
+    }
+
+    fn sent(
+        &self,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        timeout: Duration,
+    ) -> Result<Response<Body>, PostError> {
         let mut request = self.agent.post(self.url.as_str());
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let request = request.config().timeout_global(Some(timeout)).build();
-        let status = request.send(body)?.status();
-        match status.is_success() {
-            true => Ok(()),
-            false => Err(PostError::Status(status.as_u16())),
+        let answer = request.send(body)?;
+        match answer.status().is_success() {
+            true => Ok(answer),
+            false => Err(PostError::Status(answer.status().as_u16())),
         }
     }
 }

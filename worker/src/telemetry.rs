@@ -4,9 +4,16 @@
 use crate::batch::{Batch, RecordedRow};
 use crate::environment::{EnvironmentRules, passes};
 use crate::post::{PostError, Poster};
-use crate::settings::TelemetrySettings;
+use crate::settings::{Settings, SettingsError, TelemetrySettings};
+use crate::witness;
 use percent_encoding::percent_decode_str;
+use premath_evidence::TimedCalls;
 use premath_kernel::json::plain::plain;
+use premath_kernel::policy::landing::WORK_ROUNDS;
+use premath_kernel::record::timed_call::TimedCall;
+use premath_kernel::record::trajectory::StepRow;
+use premath_memory::hook_journals;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +34,17 @@ pub struct Export {
     pub content_type: &'static str,
     /// The document.
     pub body: Vec<u8>,
+    /// Reads from an answer what the receiver did not take.
+    pub rejection: fn(&[u8]) -> Option<Rejection>,
+}
+
+/// What a receiver that answered with success did not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// How many spans or points; none where it only warns.
+    pub count: u64,
+    /// Its words, which are not escaped.
+    pub why: String,
 }
 
 /// Makes documents of rows.
@@ -35,8 +53,45 @@ pub type Encoder = Box<dyn FnMut(&[RecordedRow]) -> Vec<Export> + Send>;
 /// What was not taken.
 #[derive(Debug, Default)]
 struct Tally {
+    /// Rows of the run log.
     lost: u64,
+    /// Spans and points.
+    rejected: u64,
     why: Option<String>,
+}
+
+impl Tally {
+    /// Returns what there is to warn of; the receiver's words are escaped.
+    fn warning(&self, is_late: bool) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.lost > 0 || is_late {
+            let more = if is_late { ", and the last ones" } else { "" };
+            parts.push(format!(
+                "{} rows of the run log{more} were not taken",
+                self.lost
+            ));
+        }
+        if self.rejected > 0 {
+            let count = self.rejected;
+            parts.push(format!("{count} spans or points were rejected"));
+        }
+        let why = self.why.as_deref().map(|why| {
+            let why: String = plain(why).chars().take(SAID).collect();
+            why
+        });
+        match (parts.is_empty(), why) {
+            (true, None) => None,
+            (true, Some(why)) => Some(format!("the receiver of telemetry warns: {why}")),
+            (false, why) => {
+                let why = why.unwrap_or_else(|| match is_late {
+                    true => "the receiver took too long".to_owned(),
+                    false => "too many were waiting".to_owned(),
+                });
+                let parts = parts.join(", ");
+                Some(format!("telemetry is incomplete ({parts}): {why}"))
+            }
+        }
+    }
 }
 
 type SharedTally = Arc<Mutex<Tally>>;
@@ -61,12 +116,19 @@ impl Exporter {
         let timeout = settings.timeout;
         let environment = &batch.settings.environment;
         match headers_of(&settings, environment) {
-            Err(why) => note(&tally, 0, why),
+            Err(why) => note(&tally, (0, 0), why),
             Ok(headers) => {
-                let (tally, thread) = (tally.clone(), std::thread::Builder::new());
-                let sent = thread.name("telemetry".to_owned()).spawn(move || {
+                let sender = Sender {
+                    encoder,
+                    settings,
+                    headers,
+                    streams: batch.settings.roots.streams.clone(),
+                    tally: tally.clone(),
+                };
+                let thread = std::thread::Builder::new().name("telemetry".to_owned());
+                let sent = thread.spawn(move || {
                     let _held = held;
-                    send_all(&rows, encoder, &settings, &headers, &tally);
+                    sender.send_all(&rows);
                 });
                 if let Err(error) = sent {
                     tracing::warn!(%error, "no telemetry is sent");
@@ -86,49 +148,75 @@ impl Exporter {
     /// there is to warn of.
     pub fn finish(self) -> Option<String> {
         let dropped = self.batch.close_rows();
-        let left = self.done.recv_timeout(self.timeout) == Err(RecvTimeoutError::Timeout);
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        let why = tally
-            .why
-            .clone()
-            .or(left.then(|| "the receiver took too long".to_owned()));
-        let lost = tally.lost + dropped;
-        if lost == 0 && why.is_none() {
-            return None;
-        }
-        let why = why.unwrap_or_else(|| "too many were waiting".to_owned());
-        let why: String = plain(&why).chars().take(SAID).collect();
-        let more = if left { ", and the last ones" } else { "" };
-        Some(format!(
-            "telemetry is incomplete ({lost} rows of the run log{more} were not taken): {why}"
-        ))
+        let is_late = self.done.recv_timeout(self.timeout) == Err(RecvTimeoutError::Timeout);
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.lost += dropped;
+        tally.warning(is_late)
     }
 }
 
-fn note(tally: &SharedTally, lost: u64, why: String) {
+fn note(tally: &SharedTally, (lost, rejected): (u64, u64), why: String) {
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     tally.lost += lost;
-    tally.why.get_or_insert(why);
+    tally.rejected += rejected;
+    if !why.is_empty() {
+        tally.why.get_or_insert(why);
+    }
 }
 
-fn send_all(
-    rows: &Receiver<RecordedRow>,
-    mut encoder: Encoder,
-    settings: &TelemetrySettings,
-    headers: &[(String, String)],
-    tally: &SharedTally,
-) {
-    while let Ok(first) = rows.recv() {
-        let further = rows.try_iter().take(ROWS_MAX - 1);
-        let some: Vec<RecordedRow> = [first].into_iter().chain(further).collect();
-        let until = Instant::now() + settings.timeout;
-        for export in encoder(&some) {
-            if let Err(error) = post(&export, settings, headers, until) {
-                note(tally, some.len() as u64, error.to_string());
+/// What a thread sends, and where.
+struct Sender {
+    encoder: Encoder,
+    settings: TelemetrySettings,
+    headers: Vec<(String, String)>,
+    /// Where the journals of hooks are.
+    streams: PathBuf,
+    tally: SharedTally,
+}
+
+impl Sender {
+    fn send_all(mut self, rows: &Receiver<RecordedRow>) {
+        while let Ok(first) = rows.recv() {
+            let further = rows.try_iter().take(ROWS_MAX - 1);
+            let mut some: Vec<RecordedRow> = [first].into_iter().chain(further).collect();
+            for recorded in &mut some {
+                recorded.calls = calls_of(&self.streams, &recorded.row);
+            }
+            let until = Instant::now() + self.settings.timeout;
+            for export in (self.encoder)(&some) {
+                match post(&export, &self.settings, &self.headers, until) {
+                    Ok(None) => {}
+                    Ok(Some(Rejection { count, why })) => note(&self.tally, (0, count), why),
+                    Err(error) => {
+                        note(&self.tally, (some.len() as u64, 0), error.to_string());
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the calls of an attempt's agent, from the journals of its hooks; none where
+/// it has none.
+fn calls_of(streams: &Path, row: &StepRow) -> Vec<TimedCall> {
+    let mut all = Vec::new();
+    if row.agent.is_none() {
+        return all;
+    }
+    for (phase, round) in WORK_ROUNDS.iter().zip(1..) {
+        let file = witness::file(streams, &row.step_id, phase, "hooks.jsonl");
+        let mut calls = TimedCalls::of_round(round);
+        match hook_journals::lines_of(&file, |line| calls.take(line)) {
+            Ok(true) => all.extend(calls.into_calls()),
+            Ok(false) => break,
+            Err(error) => {
+                tracing::warn!(%error, "telemetry has no calls of an attempt");
                 break;
             }
         }
     }
+    all
 }
 
 /// Posts one document.
@@ -137,12 +225,45 @@ fn post(
     settings: &TelemetrySettings,
     headers: &[(String, String)],
     until: Instant,
-) -> Result<(), PostError> {
+) -> Result<Option<Rejection>, PostError> {
     let own = [("Content-Type", export.content_type)];
     let further = headers.iter().map(|(name, value)| (&**name, &**value));
     let all: Vec<(&str, &str)> = own.into_iter().chain(further).collect();
     let left = until.saturating_duration_since(Instant::now());
-    Poster::to(settings.endpoint.below(export.path)).post(&all, &export.body, left)
+    let poster = Poster::to(settings.endpoint.below(export.path));
+    let answer = poster.post_for(&all, &export.body, left)?;
+    Ok((export.rejection)(&answer))
+}
+
+/// The headers for the receiver cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("no batch begins without the headers for the receiver of telemetry: {why}")]
+pub struct TelemetryHeadersError {
+    why: String,
+}
+
+impl TelemetryHeadersError {
+    /// Returns what a person can do about it.
+    pub(crate) fn hint(&self) -> String {
+        "set the variable that headers_env under [telemetry] names to key=value,key=value with \
+         percent-encoded values, or delete the key"
+            .to_owned()
+    }
+}
+
+/// Requires the headers that a batch exports with, before it begins.
+///
+/// # Errors
+///
+/// [`SettingsError::Telemetry`]; it never has a value of a header.
+pub fn require_headers(settings: &Settings) -> Result<(), SettingsError> {
+    let Some(telemetry) = &settings.telemetry else {
+        return Ok(());
+    };
+    let headers = headers_of(telemetry, &settings.environment);
+    headers
+        .map(drop)
+        .map_err(|why| SettingsError::Telemetry(Box::new(TelemetryHeadersError { why })))
 }
 
 /// Reads the headers of this process's environment. An error never has a value.
@@ -180,6 +301,45 @@ fn parsed(text: &str) -> Option<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_warning_counts_what_was_not_taken_and_escapes_the_receivers_words() {
+        let tally = |lost, rejected, why: Option<&str>| Tally {
+            lost,
+            rejected,
+            why: why.map(str::to_owned),
+        };
+        assert_eq!(tally(0, 0, None).warning(false), None);
+        for (tally, is_late, expected) in [
+            (
+                tally(5, 0, None),
+                false,
+                "telemetry is incomplete (5 rows of the run log were not taken): too many were \
+                 waiting",
+            ),
+            (
+                tally(2, 3, Some("no \u{1b}[2J room")),
+                false,
+                "telemetry is incomplete (2 rows of the run log were not taken, 3 spans or points \
+                 were rejected): no \\u{1b}[2J room",
+            ),
+            (
+                tally(0, 0, None),
+                true,
+                "telemetry is incomplete (0 rows of the run log, and the last ones were not \
+                 taken): the receiver took too long",
+            ),
+            (
+                tally(0, 0, Some("use gzip")),
+                false,
+                "the receiver of telemetry warns: use gzip",
+            ),
+        ] {
+            assert_eq!(tally.warning(is_late).as_deref(), Some(expected));
+        }
+        let long = tally(1, 0, Some(&"x".repeat(10_000))).warning(false);
+        assert!(long.unwrap().len() < 300);
+    }
 
     #[test]
     fn headers_are_pairs_with_encoded_values() {

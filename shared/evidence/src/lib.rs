@@ -54,7 +54,7 @@ pub use event::{
 pub use file::{FILE_NORMALIZER, FileTurn, claims_of, file_context, file_turn, unkept};
 pub use flaw::{Flaw, MAX_CALL_BYTES, MAX_LINE_BYTES, StreamFault};
 pub use fold::{CallRecord, FoldedStream, RequestRecord, ResultRecord, RunSpending, StreamFold};
-pub use hook::{HookFault, HookJournal, HookRow, reconcile, recorded_call};
+pub use hook::{HookFault, HookJournal, HookRow, TimedCalls, reconcile, recorded_call};
 pub use policy::{StepDemand, TurnPolicies};
 pub use reader::{StreamLog, StreamReader};
 pub use round::{AgentRound, AgentTurn};

@@ -257,6 +257,7 @@ classes! {
     LandingTargetUnusable = "landing_target_unusable", "HARNESS-RUNTIME 3.2", "The landing target does not exist, is checked out in a worktree, or is moved repeatedly by another process.";
     GoverningFilesUntrusted = "governing_files_untrusted", "HARNESS-RUNTIME 3.2", "Files that govern batches changed by the work of steps, or have another digest than the one given; nothing begins until the operator accepts them.";
     SigningKeyUnusable = "signing_key_unusable", "HARNESS-RUNTIME 3.2", "The key that landing commits are to be signed with cannot be read or cannot sign; nothing begins.";
+    TelemetryHeadersUnusable = "telemetry_headers_unusable", "HARNESS-RUNTIME 3.2", "The variable with the headers for the receiver of telemetry is not set, passes to commands, or is not of their form; nothing begins.";
     RoomShort = "room_short", "HARNESS-RUNTIME 7", "The machine had too little free disk or memory for a dispatch, for longer than a batch waits.";
     HarnessDied = "harness_died", "contracts 7", "The harness died during the step; it uses up no attempt.";
     DependencyCycle = "dependency_cycle", "HARNESS-RUNTIME 3.1", "The active issues wait for each other in a cycle.";

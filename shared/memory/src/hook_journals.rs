@@ -21,16 +21,34 @@ const MOST: u64 = 64 << 20;
 pub fn each_line(folder: &Path, mut take: impl FnMut(&[u8])) -> Result<u64, StoreError> {
     let files = journals(folder)?;
     for path in &files {
-        let read = |take: &mut dyn FnMut(&[u8])| -> io::Result<()> {
-            let decoder = GzDecoder::new(artifact::open_regular(path)?).take(MOST);
-            for line in BufReader::new(decoder).split(b'\n') {
-                take(&line?);
-            }
-            Ok(())
-        };
-        read(&mut take).map_err(StoreError::io("read", path))?;
+        read(path, &mut take).map_err(StoreError::io("read", path))?;
     }
     Ok(files.len() as u64)
+}
+
+/// Reads the lines of one journal, by the path of its file before that was
+/// compressed; returns whether there is one.
+///
+/// # Errors
+///
+/// [`StoreError::Io`] with the file that cannot be read.
+pub fn lines_of(file: &Path, mut take: impl FnMut(&[u8])) -> Result<bool, StoreError> {
+    let mut path = file.as_os_str().to_owned();
+    path.push(".gz");
+    let path = PathBuf::from(path);
+    match read(&path, &mut take) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("read", &path)(error)),
+    }
+}
+
+fn read(path: &Path, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let decoder = GzDecoder::new(artifact::open_regular(path)?).take(MOST);
+    for line in BufReader::new(decoder).split(b'\n') {
+        take(&line?);
+    }
+    Ok(())
 }
 
 fn journals(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
@@ -84,5 +102,10 @@ mod tests {
         fs::remove_file(link).unwrap();
         let expected = ["1", "2", "3"].map(str::to_owned);
         assert_eq!(read(folder.path()), (2, expected.to_vec()));
+        let mut own = 0;
+        let file = |name: &str| folder.path().join(format!("{name}.hooks.jsonl"));
+        assert!(lines_of(&file("a"), |_| own += 1).unwrap());
+        assert!(!lines_of(&file("z"), |_| own += 1).unwrap());
+        assert_eq!(own, 2);
     }
 }

@@ -145,7 +145,7 @@ fn played(body: &str) -> (Scratch, Vec<String>) {
     (scratch, classes)
 }
 
-fn played_in(scratch: &Scratch, body: &str) -> Vec<String> {
+pub(crate) fn played_in(scratch: &Scratch, body: &str) -> Vec<String> {
     let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = programs.path().join("codex");
     fs::write(&program, format!("{HEAD}{body}")).unwrap();

@@ -43,6 +43,8 @@ mod night;
 mod notify;
 mod observe;
 mod otlp;
+mod otlp_agents;
+mod otlp_faults;
 mod output;
 mod own;
 mod own_checks;

@@ -41,7 +41,7 @@ pub(crate) use planned::{PlannedCrew, planned};
 pub use premath_kernel::record::trajectory::RecoverAt;
 use pushed::PushNews;
 pub use pushed::Pushed;
-pub use row_feed::RecordedRow;
+pub use row_feed::{LaneTimes, RecordedRow};
 pub use set_aside::set_aside;
 pub use supervision::{SupervisedEnd, SupervisedStep, SupervisionChange};
 pub(crate) use warmth::WarmState;
@@ -280,7 +280,8 @@ impl Batch {
                 LiveTotals::of(&knowledge.account, given_up)
             });
             let row = Box::new(row.clone());
-            self.row_feed.send(RecordedRow { row, totals });
+            let calls = Vec::new();
+            self.row_feed.send(RecordedRow { row, totals, calls });
         }
         Ok(())
     }
@@ -293,7 +294,11 @@ impl Batch {
     pub(crate) fn record_once(&self, row: &StepRow) -> Result<(), TrajectoryFileError> {
         if self.trajectory.append_if_absent(row)? && self.row_feed.is_on() {
             let row = Box::new(row.clone());
-            self.row_feed.send(RecordedRow { row, totals: None });
+            self.row_feed.send(RecordedRow {
+                row,
+                totals: None,
+                calls: Vec::new(),
+            });
         }
         Ok(())
     }
@@ -302,6 +307,12 @@ impl Batch {
     /// where nothing is exported.
     pub(crate) fn recorded_rows(&self) -> Option<Receiver<RecordedRow>> {
         self.row_feed.rows()
+    }
+
+    /// Returns when the lanes worked before the batch was cut; empty where it is not
+    /// resumed.
+    pub fn earlier_lanes(&self) -> &LaneTimes {
+        self.row_feed.earlier_lanes()
     }
 
     /// Ends those rows; returns how many were dropped.

@@ -7,7 +7,7 @@ use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
 use super::landing_queue::SharedQueue;
 use super::live::Live;
-use super::row_feed::RowFeed;
+use super::row_feed::{LaneTimes, RowFeed};
 use super::{Batch, BatchError, RecoverAt, Warmth, own_checks};
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
@@ -147,7 +147,7 @@ impl Batch {
         start.row.instruction_refs = settings.mode.instruction_refs();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let batch = Self {
-            row_feed: RowFeed::new(settings.telemetry.is_some() && opening.is_recorded()),
+            row_feed: feed_of(&settings, opening, lane_times(&rows, &start)),
             live: Arc::new(live_of(&settings, &start)),
             own_world: LocalWorld::find(&settings.roots.repository),
             landing_queue: shared_queue(&settings, worktrees.len(), &interrupt),
@@ -254,6 +254,37 @@ fn made_ready(
         memory.check_seal()?;
     }
     sync_target(landing, knowledge, memory)
+}
+
+/// Returns what takes the rows for the export.
+fn feed_of(settings: &Settings, opening: Opening, earlier: LaneTimes) -> RowFeed {
+    let is_on = settings.telemetry.is_some() && opening.is_recorded();
+    RowFeed::new(is_on, earlier)
+}
+
+/// Returns the first start and the last end of the rows of the lanes of a batch that is
+/// resumed.
+fn lane_times(rows: &[StepRow], start: &BatchStart) -> LaneTimes {
+    let mut lanes = LaneTimes::new();
+    let id = start.resumed.as_ref().map(|open| &open.batch_id);
+    let of_batch = |row: &&StepRow| row.batch_id.is_some() && row.batch_id.as_ref() == id;
+    for row in rows.iter().filter(of_batch) {
+        let Some(worker) = &row.worker_id else {
+            continue;
+        };
+        let ended = &row.finished_at;
+        let began = row.started_at.as_ref().unwrap_or(ended);
+        let times = lanes
+            .entry(worker.clone())
+            .or_insert_with(|| (began.clone(), ended.clone()));
+        if began.time() < times.0.time() {
+            times.0 = began.clone();
+        }
+        if ended.time() > times.1.time() {
+            times.1 = ended.clone();
+        }
+    }
+    lanes
 }
 
 /// Puts the landing target where the batch's steps begin.

@@ -1,13 +1,20 @@
 //! The rows that a batch records, for the thread that exports them. A full queue
 //! drops rows and counts them: recording never waits.
 
+use premath_kernel::json::id::WorkerName;
+use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::live::LiveTotals;
+use premath_kernel::record::timed_call::TimedCall;
 use premath_kernel::record::trajectory::StepRow;
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many rows wait at most.
 const WAITING_MAX: usize = 1024;
+
+/// The first start and the last end of each lane's rows.
+pub type LaneTimes = BTreeMap<WorkerName, (Stamp, Stamp)>;
 
 /// A row that was recorded, and the totals with it where it changed them.
 #[derive(Clone, Debug)]
@@ -16,10 +23,16 @@ pub struct RecordedRow {
     pub row: Box<StepRow>,
     /// The totals of the batch.
     pub totals: Option<LiveTotals>,
+    /// The calls of the agent, as far as their times are known; read for the export.
+    pub calls: Vec<TimedCall>,
 }
 
 #[derive(Debug)]
-pub(super) struct RowFeed(Mutex<State>);
+pub(super) struct RowFeed {
+    state: Mutex<State>,
+    /// When the lanes worked before the batch was cut.
+    earlier_lanes: LaneTimes,
+}
 
 #[derive(Debug)]
 struct State {
@@ -31,17 +44,25 @@ struct State {
 }
 
 impl RowFeed {
-    pub(super) fn new(is_on: bool) -> Self {
+    pub(super) fn new(is_on: bool, earlier_lanes: LaneTimes) -> Self {
         let (send, rows) = is_on.then(|| sync_channel(WAITING_MAX)).unzip();
-        Self(Mutex::new(State {
+        let state = Mutex::new(State {
             send,
             rows,
             dropped: 0,
-        }))
+        });
+        Self {
+            state,
+            earlier_lanes,
+        }
+    }
+
+    pub(super) const fn earlier_lanes(&self) -> &LaneTimes {
+        &self.earlier_lanes
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -68,5 +89,41 @@ impl RowFeed {
         state.send = None;
         state.rows = None;
         state.dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(number: usize) -> RecordedRow {
+        let at = "2026-03-05T10:00:00Z".parse().unwrap();
+        RecordedRow {
+            row: Box::new(StepRow::new(
+                format!("s{number}").as_str(),
+                "a",
+                "completed",
+                at,
+            )),
+            totals: None,
+            calls: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_full_queue_drops_the_newest_rows_and_counts_them() {
+        let feed = RowFeed::new(true, LaneTimes::new());
+        let rows = feed.rows().unwrap();
+        assert!(feed.rows().is_none());
+        for number in 0..WAITING_MAX + 5 {
+            feed.send(row(number));
+        }
+        assert_eq!(feed.close(), 5);
+        let kept: Vec<_> = rows.iter().map(|kept| kept.row.step_id.clone()).collect();
+        assert_eq!(kept.len(), WAITING_MAX);
+        assert_eq!(*kept[WAITING_MAX - 1], *format!("s{}", WAITING_MAX - 1));
+        // What comes after the end is not exported and not missed.
+        feed.send(row(0));
+        assert_eq!(feed.close(), 5);
     }
 }

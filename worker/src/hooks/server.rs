@@ -7,6 +7,8 @@ use premath_evidence::{HookJournal, HookRow};
 use premath_hook::EVENT_MAX;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical;
+use premath_kernel::json::stamp::Stamp;
+use premath_memory::clock;
 use rustix::process::Pid;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -249,7 +251,10 @@ impl Open {
             // Without an answer the hook program denies.
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        let (row, answer) = journal.take_telling(event, message);
+        // Before it is decided: a call does not run earlier.
+        let at = clock::now().wall;
+        let (mut row, answer) = journal.take_telling(event, message);
+        row.at = Some(Stamp::at(at));
         if let Err(error) = self.write(&row) {
             self.failure.get_or_insert(error);
         }

@@ -1,6 +1,7 @@
 //! Why settings cannot be used.
 
 use super::{ConfigError, GovernanceError, InstructionError, SigningKeyError};
+use crate::telemetry::TelemetryHeadersError;
 use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;
@@ -82,6 +83,9 @@ pub enum SettingsError {
     /// The key that landing commits are signed with cannot be used.
     #[error(transparent)]
     Signing(Box<SigningKeyError>),
+    /// The headers for the receiver of telemetry cannot be used.
+    #[error(transparent)]
+    Telemetry(Box<TelemetryHeadersError>),
     /// The files that govern the batch are not accepted.
     #[error(transparent)]
     Untrusted(Box<UnacceptedFilesError>),
@@ -109,6 +113,7 @@ impl SettingsError {
             | Self::Sandbox(_)
             | Self::Network(_)
             | Self::Signing(_)
+            | Self::Telemetry(_)
             | Self::Untrusted(_) => crate::exit::REFUSED,
             _ => crate::exit::USAGE,
         }
@@ -124,6 +129,7 @@ impl SettingsError {
             Self::Sandbox(error) => vec![error.class()],
             Self::Network(error) => vec![error.class()],
             Self::Signing(_) => vec![FailureClass::SigningKeyUnusable],
+            Self::Telemetry(_) => vec![FailureClass::TelemetryHeadersUnusable],
             Self::Untrusted(_) => vec![FailureClass::GoverningFilesUntrusted],
             Self::Policy { source, .. } if self.exit_code() == crate::exit::REFUSED => {
                 vec![source.class()]
@@ -178,6 +184,7 @@ impl SettingsError {
             Self::Store(error) => error.hint(),
             Self::Network(error) => Some(error.hint()),
             Self::Signing(error) => error.hint(),
+            Self::Telemetry(error) => Some(error.hint()),
             Self::Untrusted(error) => error.hint(),
             Self::Sandbox(error) if error.mode == SandboxMode::Container => Some(
                 "set an image that `podman image inspect` or `docker image inspect` finds, with \

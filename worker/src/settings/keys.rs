@@ -528,7 +528,7 @@ keys! {
         otlp_endpoint: String = [r#""http://127.0.0.1:4318""#];
         /// The environment variable of the coordinator that holds headers for the receiver,
         /// as `key=value,key=value` with percent-encoded values. Where it is named and not
-        /// set, nothing is sent. It never passes to a command.
+        /// set, the batch is refused. It never passes to a command.
         headers_env: String = [r#""OTLP_HEADERS""#];
         /// How long one request may take, and the end of the batch waits for the last, at
         /// most 60s.

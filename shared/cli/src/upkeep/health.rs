@@ -162,7 +162,7 @@ fn fault(error: SettingsError) -> Option<SettingsFault> {
         },
         SettingsError::Network(_) => &health::NETWORK_UNENFORCED,
         SettingsError::Signing(_) => &health::SIGNING_KEY_UNUSABLE,
-        SettingsError::Store(_) => &health::SETTINGS_INVALID,
+        SettingsError::Store(_) | SettingsError::Telemetry(_) => &health::SETTINGS_INVALID,
         SettingsError::Sandbox(_) | SettingsError::Untrusted(_) => return None,
     };
     let hint = error.hint();

@@ -7,6 +7,7 @@ use crate::adapter::hook::{HookAnswer, HookCall, HookEvent, HookKey, HookKind};
 use indexmap::IndexMap;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::Sum;
+use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::turn::{
     AgentCall, CallCounts, Caller, ToolClass, ToolVerdict, TurnPolicy, decide,
 };
@@ -67,8 +68,14 @@ impl HookedCall {
 pub struct HookRow {
     /// The number of the event, from 1.
     pub sequence: u64,
+    /// When the harness took it, by its own clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Stamp>,
     /// What the hook was called for.
     pub kind: &'static str,
+    /// The number of the call that it is about, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<u64>,
     /// The sub-agent; none for the agent itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
@@ -275,6 +282,7 @@ impl HookJournal {
             false => self.count_call(call, counts.depth),
         }
         let place = self.calls.len();
+        row.call = Some(number_of(place));
         if let Some(id) = &id {
             self.by_id.insert(id.clone(), place);
         }
@@ -329,6 +337,7 @@ impl HookJournal {
             row.fault = Some(self.fault(FailureClass::HookChannelInvalid, detail));
             return;
         };
+        row.call = Some(number_of(place));
         let known = &mut self.calls[place];
         if known.is_denied() {
             // Some agents report a call that was denied as one that failed.
@@ -441,6 +450,11 @@ impl HookJournal {
             journal_sha256: sha256,
         }
     }
+}
+
+/// Returns the number of the call at a place.
+const fn number_of(place: usize) -> u64 {
+    place as u64 + 1
 }
 
 /// Puts what an event reports into its row.

@@ -8,7 +8,9 @@
 mod journal;
 mod reconcile;
 mod recorded;
+mod timed;
 
 pub use journal::{HookJournal, HookRow};
 pub use reconcile::{HookFault, reconcile};
 pub use recorded::recorded_call;
+pub use timed::TimedCalls;

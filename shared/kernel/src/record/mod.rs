@@ -16,6 +16,7 @@ pub mod plan;
 pub mod recorded_turn;
 pub mod sandbox_profile;
 pub mod session;
+pub mod timed_call;
 pub mod trailers;
 pub mod trajectory;
 pub mod turn_context;

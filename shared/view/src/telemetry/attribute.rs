@@ -4,6 +4,7 @@
 use super::otlp::{AnyValue, ArrayValue, KeyValue, Value};
 use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::json::plain::plain;
+use premath_kernel::record::timed_call::TimedCall;
 use premath_kernel::record::trajectory::{AgentRecord, StepRow};
 
 /// The longest text, in characters: a model's name is the agent's word.
@@ -104,6 +105,36 @@ pub(super) fn of_row(row: &StepRow) -> Vec<KeyValue> {
     }
     if let Some(agent) = &row.agent {
         of_agent(&mut all, agent);
+    }
+    all
+}
+
+/// Returns the attributes of a call. What it is called with is not sent.
+pub(super) fn of_call(call: &TimedCall) -> Vec<KeyValue> {
+    let mut all = vec![
+        attribute("gen_ai.operation.name", "execute_tool"),
+        attribute("gen_ai.tool.name", &call.tool),
+        attribute("premath.tool.class", call.class.as_str()),
+        whole("premath.call.number", call.number),
+        whole("premath.round", u64::from(call.round)),
+    ];
+    let id = call.id.as_deref();
+    all.extend(id.map(|id| attribute("gen_ai.tool.call.id", id)));
+    if call.is_of_subagent {
+        all.push(of_value("premath.subagent", Value::Flag(true)));
+    }
+    match (&call.denied_by, &call.ended) {
+        (Some(rule), _) => {
+            all.push(attribute("premath.denied_by", rule));
+            all.push(attribute("error.type", "denied"));
+        }
+        (None, None) => {
+            let flag = Value::Flag(true);
+            all.push(of_value("premath.call.end_not_reported", flag));
+        }
+        // What failed in it is not known: the word of the conventions for that.
+        (None, Some(_)) if call.has_failed => all.push(attribute("error.type", "_OTHER")),
+        (None, Some(_)) => {}
     }
     all
 }

@@ -2,20 +2,22 @@
 //! log, sums from the batch's totals, both as messages of OTLP.
 //!
 //! Ids are digests of the ids of batch and step: each export of a row has the same
-//! span. What no row has a time for is not a span: the number of an agent's calls is
-//! an attribute. Titles, prompts, paths and output are not sent.
+//! span. A call has a span where hooks reported it, with the times at which the
+//! harness took their events. Titles, prompts, paths, commands and output are not sent.
 
 mod attribute;
 mod otlp;
 mod sums;
 
-use attribute::{attribute, id_bytes, of_row, whole};
+use attribute::{attribute, id_bytes, of_call, of_row, whole};
 use otlp::{
-    KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, SpanKind, Status, StatusCode,
+    Answer, KeyValue, Resource, ResourceSpans, Scope, ScopeSpans, SpanKind, Status, StatusCode,
     TracesRequest,
 };
 use premath_kernel::json::id::{BatchId, WorkerName};
+use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
+use premath_kernel::record::timed_call::TimedCall;
 use premath_kernel::record::trajectory::{StepRow, action};
 use prost::Message;
 use std::collections::BTreeMap;
@@ -27,6 +29,12 @@ pub const TRACES_PATH: &str = "/v1/traces";
 
 /// The path of metrics below the base of an endpoint.
 pub const METRICS_PATH: &str = "/v1/metrics";
+
+/// The most calls of an attempt that have spans.
+const CALLS_MAX: usize = 1_000;
+
+/// The most spans of a message.
+const SPANS_MAX: usize = 2_000;
 
 /// The type of both, for HTTP.
 pub const CONTENT_TYPE: &str = "application/x-protobuf";
@@ -52,22 +60,85 @@ impl Telemetry {
         }
     }
 
-    /// Returns the spans that a row completes: its own, and with the row of the
-    /// batch's end those of the lanes and of the batch. A row of another batch
-    /// completes none.
-    pub fn take(&mut self, row: &StepRow) -> Vec<Span> {
+    /// Takes in when lanes worked before the batch was cut: spans of lanes and of the
+    /// batch are sent once, at its end, and contain all of its processes.
+    pub fn resume<'l>(
+        &mut self,
+        lanes: impl IntoIterator<Item = (&'l WorkerName, &'l (Stamp, Stamp))>,
+    ) {
+        for (worker, (began, ended)) in lanes {
+            self.worked(worker, (nanoseconds(began), nanoseconds(ended)));
+        }
+    }
+
+    /// Returns the spans that a row completes: its own with those of its calls, and
+    /// with the row of the batch's end those of the lanes and of the batch. A row of
+    /// another batch completes none.
+    pub fn take(&mut self, row: &StepRow, calls: &[TimedCall]) -> Vec<Span> {
         if row.batch_id.as_ref() != Some(&self.batch_id) {
             return Vec::new();
         }
         match row.action.as_str() {
             action::BATCH_START | action::BATCH_RESUME => Vec::new(),
             action::BATCH_END => self.end(row),
-            _ => vec![self.step(row)],
+            _ => self.attempt(row, calls),
         }
     }
 
-    /// Returns the message of spans.
-    pub fn traces(&self, spans: Vec<Span>) -> Vec<u8> {
+    /// Returns the span of a row, and those of its calls below it.
+    fn attempt(&mut self, row: &StepRow, calls: &[TimedCall]) -> Vec<Span> {
+        let mut step = self.step(row);
+        let (sent, left_out) = calls.split_at(calls.len().min(CALLS_MAX));
+        if !left_out.is_empty() {
+            let count = whole("premath.agent.calls_left_out", left_out.len() as u64);
+            step.attributes.push(count);
+        }
+        let below = step.span_id.clone();
+        let calls = sent.iter().map(|call| self.call(row, call, below.clone()));
+        let calls: Vec<Span> = calls.collect();
+        [step].into_iter().chain(calls).collect()
+    }
+
+    /// Returns the span of a call. One whose end was not reported, and one that was
+    /// denied, has no length.
+    fn call(&self, row: &StepRow, call: &TimedCall, parent: Vec<u8>) -> Span {
+        let start = nanoseconds(&call.began);
+        let end = call.ended.as_ref().map_or(start, nanoseconds).max(start);
+        let id = format!("call:{}:{}:{}", row.step_id, call.round, call.number);
+        let span = self.span("call", id_bytes(&id, 8), parent, (start, end));
+        let (code, message) = match (&call.denied_by, call.has_failed, &call.ended) {
+            (Some(rule), ..) => (StatusCode::Error, format!("denied by {}", plain(rule))),
+            (None, true, _) => (StatusCode::Error, String::new()),
+            (None, false, Some(_)) => (StatusCode::Ok, String::new()),
+            (None, false, None) => (StatusCode::Unset, String::new()),
+        };
+        Span {
+            attributes: of_call(call),
+            status: Some(Status {
+                message,
+                code: code.into(),
+            }),
+            ..span
+        }
+    }
+
+    fn worked(&mut self, worker: &WorkerName, (start, end): (u64, u64)) {
+        let lane = self.lanes.entry(worker.clone()).or_insert((start, end));
+        *lane = (lane.0.min(start), lane.1.max(end));
+    }
+
+    /// Returns the messages of spans, none without one.
+    pub fn traces(&self, mut spans: Vec<Span>) -> Vec<Vec<u8>> {
+        let mut messages = Vec::new();
+        while !spans.is_empty() {
+            let rest = spans.split_off(spans.len().min(SPANS_MAX));
+            messages.push(self.message(spans));
+            spans = rest;
+        }
+        messages
+    }
+
+    fn message(&self, spans: Vec<Span>) -> Vec<u8> {
         let scope_spans = vec![ScopeSpans {
             scope: Some(self.scope()),
             spans,
@@ -87,8 +158,7 @@ impl Telemetry {
         let parent = match &row.worker_id {
             None => self.batch_span(),
             Some(worker) => {
-                let lane = self.lanes.entry(worker.clone()).or_insert((start, end));
-                *lane = (lane.0.min(start), lane.1.max(end));
+                self.worked(worker, (start, end));
                 self.lane_span(worker)
             }
         };
@@ -162,6 +232,14 @@ impl Telemetry {
         ];
         Resource { attributes }
     }
+}
+
+/// Reads from the answer to either message how many spans or points the receiver did
+/// not take, and why; `None` where it took all and says nothing.
+pub fn rejection(answer: &[u8]) -> Option<(u64, String)> {
+    let partial = Answer::decode(answer).ok()?.partial_success?;
+    let count = u64::try_from(partial.rejected).unwrap_or(0);
+    (count > 0 || !partial.error_message.is_empty()).then_some((count, partial.error_message))
 }
 
 /// Returns the status of a row's span: an error with its first class, or ok.

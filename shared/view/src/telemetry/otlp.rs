@@ -190,3 +190,19 @@ pub(super) enum Number {
     #[prost(sfixed64, tag = "6")]
     Whole(i64),
 }
+
+/// The answer to either request.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Answer {
+    #[prost(message, optional, tag = "1")]
+    pub(super) partial_success: Option<PartialSuccess>,
+}
+
+/// What was not taken: spans of one request, points of the other.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct PartialSuccess {
+    #[prost(int64, tag = "1")]
+    pub(super) rejected: i64,
+    #[prost(string, tag = "2")]
+    pub(super) error_message: String,
+}

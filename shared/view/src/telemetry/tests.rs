@@ -1,6 +1,8 @@
 //! Rows as spans.
 
+use super::otlp::{Answer, PartialSuccess};
 use super::*;
+use premath_kernel::policy::turn::ToolClass;
 use premath_kernel::record::trajectory::StepRow;
 
 fn row(step: &str, action: &str, result: &str, at: &str) -> StepRow {
@@ -21,7 +23,7 @@ fn an_attempt_is_a_span_below_its_lane_and_the_lane_below_the_batch() {
     let mut step = row("s1", action::WORKER_LOOP, "failed", "2026-03-05T10:00:03Z");
     step.worker_id = Some("w.1".into());
     step.failure_classes = vec!["verification_failed".to_owned()];
-    let attempt = telemetry.take(&step).remove(0);
+    let attempt = telemetry.take(&step, &[]).remove(0);
     assert_eq!(
         attempt.end_time_unix_nano - attempt.start_time_unix_nano,
         2_000_000_000
@@ -32,7 +34,7 @@ fn an_attempt_is_a_span_below_its_lane_and_the_lane_below_the_batch() {
         (2, "verification_failed")
     );
     let end = row("e", action::BATCH_END, "completed", "2026-03-05T10:00:09Z");
-    let spans = telemetry.take(&end);
+    let spans = telemetry.take(&end, &[]);
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(names, ["lane", "batch"]);
     assert_eq!(attempt.parent_span_id, spans[0].span_id);
@@ -58,7 +60,136 @@ fn a_row_of_another_batch_has_no_span() {
         "2026-03-05T10:00:03Z",
     );
     other.batch_id = Some("b2".into());
-    assert_eq!(telemetry.take(&other), []);
+    assert_eq!(telemetry.take(&other, &[]), []);
     other.batch_id = None;
-    assert_eq!(telemetry.take(&other), []);
+    assert_eq!(telemetry.take(&other, &[]), []);
+}
+
+fn call(number: u64) -> TimedCall {
+    TimedCall {
+        round: 1,
+        number,
+        tool: "Bash".to_owned(),
+        class: ToolClass::Shell,
+        id: None,
+        is_of_subagent: false,
+        denied_by: None,
+        began: Stamp::parse("2026-03-05T10:00:01.500000Z").unwrap(),
+        ended: Stamp::parse("2026-03-05T10:00:02.250000Z"),
+        has_failed: false,
+    }
+}
+
+fn keys(span: &Span) -> Vec<&str> {
+    let keys = span
+        .attributes
+        .iter()
+        .map(|attribute| attribute.key.as_str());
+    keys.collect()
+}
+
+#[test]
+fn a_call_is_a_span_below_its_attempt_with_the_times_of_its_events() {
+    let mut telemetry = telemetry();
+    let step = row(
+        "s1",
+        action::WORKER_LOOP,
+        "completed",
+        "2026-03-05T10:00:03Z",
+    );
+    let mut denied = call(2);
+    (denied.denied_by, denied.ended) = (Some("no_\u{1b}push".to_owned()), None);
+    let mut open = call(3);
+    open.ended = None;
+    let mut failed = call(4);
+    failed.has_failed = true;
+    let spans = telemetry.take(&step, &[call(1), denied, open, failed]);
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["attempt", "call", "call", "call", "call"]);
+    let below = spans[1..].iter().map(|span| &span.parent_span_id);
+    assert!(below.into_iter().all(|parent| *parent == spans[0].span_id));
+    let length = |span: &Span| span.end_time_unix_nano - span.start_time_unix_nano;
+    let lengths: Vec<u64> = spans[1..].iter().map(length).collect();
+    assert_eq!(lengths, [750_000_000, 0, 0, 750_000_000]);
+    let codes = spans[1..].iter().map(|span| {
+        let status = span.status.clone().unwrap();
+        (status.code, status.message)
+    });
+    let codes: Vec<(i32, String)> = codes.collect();
+    let no = String::new;
+    let said = "denied by no_\\u{1b}push".to_owned();
+    assert_eq!(codes, [(1, no()), (2, said), (0, no()), (2, no())]);
+    assert!(keys(&spans[2]).contains(&"premath.denied_by"));
+    assert!(keys(&spans[3]).contains(&"premath.call.end_not_reported"));
+    assert!(!keys(&spans[1]).contains(&"premath.call.end_not_reported"));
+    let ids: std::collections::BTreeSet<_> = spans.iter().map(|span| &span.span_id).collect();
+    assert_eq!(ids.len(), spans.len());
+}
+
+#[test]
+fn calls_and_spans_of_a_message_are_bounded_and_what_is_left_out_is_counted() {
+    let mut telemetry = telemetry();
+    let step = row(
+        "s1",
+        action::WORKER_LOOP,
+        "completed",
+        "2026-03-05T10:00:03Z",
+    );
+    let calls: Vec<TimedCall> = (1..=CALLS_MAX as u64 + 7).map(call).collect();
+    let mut spans = telemetry.take(&step, &calls);
+    assert_eq!(spans.len(), 1 + CALLS_MAX);
+    let left_out = spans[0].attributes.last().unwrap();
+    assert_eq!(*left_out, whole("premath.agent.calls_left_out", 7));
+    spans.extend(spans.clone());
+    let messages = telemetry.traces(spans);
+    let counts = messages.iter().map(|message| {
+        let request = TracesRequest::decode(&**message).unwrap();
+        request.resource_spans[0].scope_spans[0].spans.len()
+    });
+    assert_eq!(counts.collect::<Vec<_>>(), [SPANS_MAX, 2]);
+    assert_eq!(telemetry.traces(Vec::new()), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn a_resumed_batch_has_spans_of_the_lanes_that_worked_before() {
+    let mut telemetry = telemetry();
+    let stamp = |text: &str| Stamp::parse(text).unwrap();
+    let times = [
+        stamp("2026-03-05T10:00:00.500000Z"),
+        stamp("2026-03-05T10:00:02Z"),
+    ];
+    let [began, ended] = times;
+    telemetry.resume([(&"w.1".into(), &(began, ended))]);
+    let mut step = row(
+        "s1",
+        action::WORKER_LOOP,
+        "completed",
+        "2026-03-05T10:00:03Z",
+    );
+    step.worker_id = Some("w.1".into());
+    telemetry.take(&step, &[]);
+    let end = row("e", action::BATCH_END, "completed", "2026-03-05T10:00:09Z");
+    let lane = telemetry.take(&end, &[]).remove(0);
+    assert_eq!(
+        lane.end_time_unix_nano - lane.start_time_unix_nano,
+        2_500_000_000
+    );
+}
+
+#[test]
+fn an_answer_says_how_many_were_rejected() {
+    let answer = |rejected, error_message: &str| {
+        let partial = PartialSuccess {
+            rejected,
+            error_message: error_message.to_owned(),
+        };
+        let partial_success = Some(partial);
+        rejection(&Answer { partial_success }.encode_to_vec())
+    };
+    assert_eq!(rejection(&[]), None);
+    assert_eq!(rejection(b"not a message"), None);
+    assert_eq!(answer(0, ""), None);
+    assert_eq!(answer(0, "use gzip"), Some((0, "use gzip".to_owned())));
+    assert_eq!(answer(3, "full"), Some((3, "full".to_owned())));
+    assert_eq!(answer(-1, "x"), Some((0, "x".to_owned())));
 }
