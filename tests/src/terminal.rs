@@ -28,6 +28,8 @@ pub struct Terminal {
     child: Child,
     master: File,
     slave: File,
+    /// How the terminal was set before the program started.
+    before: String,
     seen: Arc<Mutex<Seen>>,
     is_over: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
@@ -75,7 +77,9 @@ impl Terminal {
         }));
         let is_over = Arc::new(AtomicBool::new(false));
         let reader = reader(&master, &seen, &is_over);
+        let before = settings(&slave);
         let mut terminal = Self {
+            before,
             child: started.spawn().expect("the program starts"),
             master,
             slave,
@@ -145,6 +149,12 @@ impl Terminal {
         is_raw || seen.screen.screen().alternate_screen()
     }
 
+    /// Returns whether the terminal is set as it was before the program: its modes,
+    /// its special keys and its speed.
+    pub fn is_set_as_before(&self) -> bool {
+        settings(&self.slave) == self.before
+    }
+
     /// Returns whether the cursor is hidden.
     pub fn hides_cursor(&self) -> bool {
         self.seen.lock().unwrap().screen.screen().hide_cursor()
@@ -194,6 +204,11 @@ impl Drop for Terminal {
             let _ = reader.join();
         }
     }
+}
+
+/// Returns everything that `tcgetattr` reports.
+fn settings(terminal: &File) -> String {
+    format!("{:?}", tcgetattr(terminal).expect("it is a terminal"))
 }
 
 fn size(count: u16) -> NonZero<u16> {

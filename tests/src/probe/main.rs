@@ -1,6 +1,8 @@
 //! What a shell cannot do: sockets of every kind and locks, for the hostile
 //! steps of the escape suite. It exits with 0 where the attempt went through.
 
+use premath_cli::Beside;
+use premath_memory::roots::MemoryRoots;
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{
     AddressFamily, Protocol, SendFlags, SocketAddrUnix, SocketType, connect, sendto, socket,
@@ -55,6 +57,7 @@ fn attempt(arguments: &[&str]) -> ProbeResult {
         ["flood", path] => flood(Path::new(path)),
         ["guess", ports @ ..] => guess(ports),
         ["control", path, token] => control(path, token),
+        ["panic", place, root, go] => panics(place, Path::new(root), Path::new(go)),
         ["flock", path, seconds] => hold(path, seconds.parse()?),
         _ => Err("unknown arguments".into()),
     }
@@ -84,6 +87,23 @@ fn fast_open(address: SocketAddr) -> ProbeResult {
 }
 
 /// Reads hexadecimal digits.
+/// Shows the live view as a program that runs a batch does, and panics at a sign.
+fn panics(place: &str, root: &Path, go: &Path) -> ProbeResult {
+    let view = Beside::of(&MemoryRoots::at(root)).ok_or("there is no terminal")?;
+    view.show(&"hb1_probe".into());
+    while !go.exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let panic = || -> () { panic!("a panic of the probe") };
+    match place {
+        "main" => panic(),
+        _ => drop(std::thread::spawn(panic).join()),
+    }
+    view.end();
+    writeln!(view.output(), "the probe continues")?;
+    Ok(())
+}
+
 fn bytes(digits: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let pairs = (0..digits.len() / 2).map(|at| &digits[2 * at..2 * at + 2]);
     Ok(pairs

@@ -9,41 +9,42 @@ use serde_json::Value;
 use std::fs;
 
 /// The work says that it runs and prints something, and ends when it may.
-const WORK: &str = r#"echo x > "src/$PREMATH_ISSUE_ID.txt"; echo "work on $PREMATH_ISSUE_ID begins"
+pub(super) const WORK: &str = r#"echo x > "src/$PREMATH_ISSUE_ID.txt"; echo "work on $PREMATH_ISSUE_ID begins"
 touch "$HOME/started-$PREMATH_ISSUE_ID"; [ ! -e "$HOME/fail-$PREMATH_ISSUE_ID" ] || exit 1
 until [ -e "$HOME/go" ] || [ -e "$HOME/go-$PREMATH_ISSUE_ID" ]; do sleep 0.05; done"#;
 
 /// A title that would name the window, clear the screen and turn the line.
 const HOSTILE: &str = "evil \u{1b}]0;forged\u{7}\u{1b}[2J\u{202e}drow \u{9b}31m";
 
-fn watch(scratch: &Scratch, columns: u16, rows: u16) -> Terminal {
+pub(super) fn watch(scratch: &Scratch, columns: u16, rows: u16) -> Terminal {
     let terminal = scratch.premath(["watch"]).on_terminal(columns, rows);
     terminal.shows("q quit");
     terminal
 }
 
-fn started(scratch: &Scratch, id: &str) {
+pub(super) fn started(scratch: &Scratch, id: &str) {
     let started = scratch.home().join(format!("started-{id}"));
     until(PATIENCE, || started.exists().then_some(())).expect("the work runs");
 }
 
-fn release(scratch: &Scratch, id: &str) {
+pub(super) fn release(scratch: &Scratch, id: &str) {
     fs::write(scratch.home().join(format!("go-{id}")), "").unwrap();
 }
 
-fn finish(scratch: &Scratch, batch: Running, code: i32) {
+pub(super) fn finish(scratch: &Scratch, batch: Running, code: i32) {
     fs::write(scratch.home().join("go"), "").unwrap();
     batch.wait().exits(code);
     scratch.no_process_left();
 }
 
-fn status(scratch: &Scratch) -> Value {
+pub(super) fn status(scratch: &Scratch) -> Value {
     scratch.premath(["status", "--json"]).end().exits(0).json()
 }
 
 /// Asserts that a terminal is as it was before the view.
 #[track_caller]
-fn restored(terminal: &Terminal) {
+pub(super) fn restored(terminal: &Terminal) {
+    assert!(terminal.is_set_as_before(), "{:?}", terminal.printed());
     assert!(!terminal.is_taken(), "{:?}", terminal.printed());
     assert!(!terminal.hides_cursor(), "{:?}", terminal.printed());
 }
@@ -238,7 +239,7 @@ fn batch_for_a_person(scratch: &Scratch) -> Run {
 }
 
 /// A coordinator on a terminal, whose work waits.
-fn coordinator(scratch: &Scratch) -> Terminal {
+pub(super) fn coordinator(scratch: &Scratch) -> Terminal {
     let terminal = batch_for_a_person(scratch).on_terminal(100, 30);
     started(scratch, "a");
     terminal

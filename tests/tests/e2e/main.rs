@@ -34,6 +34,7 @@ mod landing;
 mod landing_settings;
 mod lanes;
 mod live_view;
+mod live_view_terminal;
 mod mcp;
 mod metrics;
 mod misbehaviour;

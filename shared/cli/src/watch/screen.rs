@@ -10,6 +10,8 @@ use crossterm::terminal::{
 use premath_view::figures::Viewer;
 use premath_view::live::LiveView;
 use premath_view::status::StatusView;
+use ratatui_core::buffer::Cell;
+use ratatui_core::style::Modifier;
 use ratatui_core::terminal::Terminal;
 use ratatui_crossterm::CrosstermBackend;
 use rustix::termios::{
@@ -90,6 +92,16 @@ impl Screen {
         // the keys.
         let size = self.terminal.size()?;
         self.terminal.resize(size.into())
+    }
+
+    /// Has every cell painted with the next picture, and clears nothing before: the
+    /// terminal may have had another size since the last one, and lost parts of it.
+    pub(super) fn distrust(&mut self) {
+        let mut unlike_any = Cell::default();
+        unlike_any.modifier = Modifier::HIDDEN | Modifier::RAPID_BLINK;
+        self.terminal.current_buffer_mut().content.fill(unlike_any);
+        // It counts as the last picture from here on.
+        self.terminal.swap_buffers();
     }
 
     /// Paints what differs from the last picture.

@@ -29,6 +29,9 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How long the loop waits for a key before it looks at signals and answers.
 const WAIT: Duration = Duration::from_millis(200);
 
+/// How long whole pictures are apart while the terminal is resized.
+const RESIZES: Duration = Duration::from_millis(100);
+
 /// How many of the last lines of a log are shown first.
 const LINES: usize = 1_000;
 
@@ -60,6 +63,10 @@ pub(super) struct Session {
     /// The batches that ran when it was looked at last.
     running: Vec<BatchId>,
     is_changed: bool,
+    /// Whether a resize has had no whole picture yet.
+    is_resized: bool,
+    /// When the last whole picture for a resize was painted.
+    resized: Option<Instant>,
     host: Option<Host>,
 }
 
@@ -102,6 +109,8 @@ impl Session {
             input: Input::default(),
             signals: signals.map_err(CliError::Terminal)?,
             is_changed: true,
+            is_resized: false,
+            resized: None,
             host,
         })
     }
@@ -120,11 +129,13 @@ impl Session {
                 looked = Instant::now();
                 self.look();
             }
+            self.settle(screen);
             if self.is_changed {
                 self.is_changed = false;
                 self.draw(screen)?;
             }
-            let wait = AGAIN.saturating_sub(looked.elapsed()).min(WAIT);
+            let longest = if self.is_resized { RESIZES } else { WAIT };
+            let wait = AGAIN.saturating_sub(looked.elapsed()).min(longest);
             let Some(typed) = self.input.typed(wait) else {
                 // The terminal is gone.
                 return Ok(());
@@ -165,6 +176,17 @@ impl Session {
         }
     }
 
+    /// Has the whole picture painted after a resize, and after many of them at once as
+    /// often as can be looked at.
+    fn settle(&mut self, screen: &mut Screen) {
+        let is_due = self.resized.is_none_or(|at| at.elapsed() >= RESIZES);
+        if self.is_resized && is_due {
+            screen.distrust();
+            (self.is_resized, self.is_changed) = (false, true);
+            self.resized = Some(Instant::now());
+        }
+    }
+
     fn draw(&mut self, screen: &mut Screen) -> io::Result<()> {
         let viewer = Viewer {
             now: clock::now().wall,
@@ -194,7 +216,7 @@ impl Session {
                     self.is_changed = true;
                 }
                 // The picture has the size that the terminal has when it is painted.
-                SIGWINCH => self.is_changed = true,
+                SIGWINCH => self.is_resized = true,
                 SIGCONT => {
                     screen.repaint()?;
                     self.is_changed = true;
