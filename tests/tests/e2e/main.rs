@@ -79,6 +79,7 @@ mod steps;
 mod stopped;
 mod submodules;
 mod systemd;
+mod systemd_user;
 mod together;
 mod tracker;
 mod trial;
