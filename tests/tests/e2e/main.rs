@@ -11,6 +11,7 @@ mod audit;
 mod batched;
 mod boots;
 mod checks;
+mod collectors;
 mod commands;
 mod confinement;
 mod container;
