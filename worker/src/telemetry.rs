@@ -4,7 +4,7 @@
 use crate::batch::{Batch, RecordedRow};
 use crate::environment::{EnvironmentRules, passes};
 use crate::post::{PostError, Poster};
-use crate::settings::{Settings, SettingsError, TelemetrySettings};
+use crate::settings::{Settings, SettingsError, TelemetryHeadersError, TelemetrySettings};
 use crate::witness;
 use percent_encoding::percent_decode_str;
 use premath_evidence::TimedCalls;
@@ -233,22 +233,6 @@ fn post(
     let poster = Poster::to(settings.endpoint.below(export.path));
     let answer = poster.post_for(&all, &export.body, left)?;
     Ok((export.rejection)(&answer))
-}
-
-/// The headers for the receiver cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("no batch begins without the headers for the receiver of telemetry: {why}")]
-pub struct TelemetryHeadersError {
-    why: String,
-}
-
-impl TelemetryHeadersError {
-    /// Returns what a person can do about it.
-    pub(crate) fn hint(&self) -> String {
-        "set the variable that headers_env under [telemetry] names to key=value,key=value with \
-         percent-encoded values, or delete the key"
-            .to_owned()
-    }
 }
 
 /// Requires the headers that a batch exports with, before it begins.

@@ -1,7 +1,8 @@
 //! Why settings cannot be used.
 
-use super::{ConfigError, GovernanceError, InstructionError, SigningKeyError};
-use crate::telemetry::TelemetryHeadersError;
+use super::{
+    ConfigError, GovernanceError, InstructionError, SigningKeyError, TelemetryHeadersError,
+};
 use premath_evidence::Agent;
 use premath_kernel::authority::ModeError;
 use premath_kernel::failure::FailureClass;

@@ -53,7 +53,7 @@ pub use sandbox::trusted_path;
 pub use sandbox::{Sandbox, image_cache};
 pub(crate) use scope::ScopePaths;
 pub use signing::SigningKeyError;
-pub use telemetry::TelemetrySettings;
+pub use telemetry::{TelemetryHeadersError, TelemetrySettings};
 pub use template::{schema, template};
 pub use verify::Provided;
 pub(crate) use verify::tracked_at;

@@ -28,6 +28,22 @@ pub struct TelemetrySettings {
     pub(crate) timeout: Duration,
 }
 
+/// The headers for the receiver cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("no batch begins without the headers for the receiver of telemetry: {why}")]
+pub struct TelemetryHeadersError {
+    pub(crate) why: String,
+}
+
+impl TelemetryHeadersError {
+    /// Returns what a person can do about it.
+    pub(crate) fn hint(&self) -> String {
+        "set the variable that headers_env under [telemetry] names to key=value,key=value with \
+         percent-encoded values, or delete the key"
+            .to_owned()
+    }
+}
+
 impl TelemetrySettings {
     /// Takes the keys of the file; `None` without an endpoint.
     ///
