@@ -8,7 +8,7 @@ use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{StoreError, artifact, last_step, untrusted};
+use premath_memory::{artifact, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -39,17 +39,6 @@ pub(crate) struct LastFailure {
 }
 
 impl LastFailure {
-    /// Finds it; `None` where the issue's last step did not fail, or where
-    /// there was none.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] where the trajectory cannot be read.
-    pub(crate) fn of(issue_id: &str, roots: &MemoryRoots) -> Result<Option<Self>, StoreError> {
-        let last = last_step(&roots.trajectory, issue_id)?;
-        Ok(last.and_then(|row| Self::read(&row, roots)))
-    }
-
     /// Returns it as lines for a person.
     pub(crate) fn text(&self) -> String {
         let class = self.failure_classes.first().map_or("", |class| class);

@@ -3,12 +3,13 @@
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::failure::LastFailure;
+use crate::issue::history::{IssueLog, Window};
 use crate::issue::query::no_such;
 use crate::paths;
 use crate::status::is_running;
 use crate::terminal::{block, plain};
 use clap::Args;
-use harness_worker::batch::set_aside;
+use harness_worker::batch::set_aside_of;
 use harness_worker::settings::{LoopFlags, SET_ASIDE_AFTER, Settings};
 use premath_kernel::issue::Selection;
 use premath_kernel::issue::lease::AssigneeRule;
@@ -17,7 +18,7 @@ use premath_kernel::record::live::LiveBatch;
 use premath_kernel::record::why::{Reason, WhyScope, reasons};
 use premath_memory::live::LiveFolder;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{ChangeError, IssueMemory, MemoryView, clock, inspect_trajectory};
+use premath_memory::{ChangeError, IssueMemory, MemoryView, clock};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -67,7 +68,12 @@ impl WhyArgs {
         };
         Finished::on("why", "issuesPath", Ok(roots.issues.clone()), |path| {
             let memory = paths::open(path, false)?;
-            let answer = WhyAnswer::of(&self.id, &roots, &memory)?;
+            let none = Window {
+                most: 0,
+                before: None,
+            };
+            let log = IssueLog::read(&self.id, &roots, none)?;
+            let answer = WhyAnswer::of(&self.id, &roots, &memory, &log)?;
             let answer = answer.ok_or_else(|| self.unknown())?;
             let text = answer.text();
             Ok(Answer::new(answer, text))
@@ -112,13 +118,16 @@ impl WhyAnswer {
         id: &str,
         roots: &MemoryRoots,
         memory: &IssueMemory,
+        log: &IssueLog,
     ) -> Result<Option<Self>, CliError> {
         let mut batches = LiveFolder::of(roots).read()?;
         batches.retain(is_running);
-        let failure = LastFailure::of(id, roots)?;
+        let last = log.last.as_ref();
+        let failure = last.and_then(|row| LastFailure::read(row, roots));
         let taken = Taken::of(roots);
-        let rows = inspect_trajectory(&roots.trajectory)?.rows;
-        let aside = set_aside(&rows, memory, (taken.set_aside_after, None))?;
+        // Rows that do not name the issue change nothing of its own streak.
+        let streaks = log.streaks.clone();
+        let aside = set_aside_of(streaks, memory, (taken.set_aside_after, None))?;
         let answer = memory.view(|view| Self::seen(id, &view, &taken, &aside, &batches))?;
         Ok(answer.map(|answer| Self {
             last_failure: failure,

@@ -57,5 +57,6 @@ pub use lock::{
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};
 pub use trajectory::{
-    BackBounds, RowsBack, Trajectory, TrajectoryFileError, each_row, last_step, rows_back, steps_of,
+    BackBounds, RowsBack, Trajectory, TrajectoryFileError, each_row, each_row_naming, last_step,
+    rows_back,
 };

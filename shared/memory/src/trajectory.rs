@@ -220,31 +220,31 @@ pub fn each_row(path: &Path, mut take: impl FnMut(u64, StepRow)) -> Result<Vec<u
     Ok(unreadable)
 }
 
-/// Returns the rows of steps on an issue, with the numbers of their lines. Only lines
-/// that name the issue are parsed; those that are not rows are left out.
+/// Takes the rows that name an issue, with the numbers of their lines, without holding
+/// them. Only lines that name the issue are parsed; those that are not rows are left out.
 ///
 /// # Errors
 ///
 /// [`StoreError::Io`].
-pub fn steps_of(path: &Path, issue_id: &str) -> Result<Vec<(u64, StepRow)>, StoreError> {
-    let mut rows = Vec::new();
+pub fn each_row_naming(
+    path: &Path,
+    issue_id: &str,
+    mut take: impl FnMut(u64, StepRow),
+) -> Result<(), StoreError> {
     if !path.exists() {
-        return Ok(rows);
+        return Ok(());
     }
     let named = serde_json::Value::from(issue_id).to_string();
     let finder = memchr::memmem::Finder::new(named.as_bytes());
     let taken = |line: JournalLine<'_>| {
         if finder.find(line.bytes).is_some()
             && let Ok(row) = StepRow::parse(line.bytes)
-            && row.action == action::WORKER_LOOP
-            && row.issue_id.as_deref() == Some(issue_id)
         {
-            rows.push((line.number, row));
+            take(line.number, row);
         }
         Ok(())
     };
-    Journal::new(path).refresh(Tail::Peek, |_| (), taken)?;
-    Ok(rows)
+    Journal::new(path).refresh(Tail::Peek, |_| (), taken)
 }
 
 impl State {

@@ -42,7 +42,7 @@ pub use premath_kernel::record::trajectory::RecoverAt;
 use pushed::PushNews;
 pub use pushed::Pushed;
 pub use row_feed::{LaneTimes, RecordedRow};
-pub use set_aside::set_aside;
+pub use set_aside::{set_aside, set_aside_of};
 pub use supervision::{SupervisedEnd, SupervisedStep, SupervisionChange};
 pub(crate) use warmth::WarmState;
 pub use warmth::{Leaving, Warmth};

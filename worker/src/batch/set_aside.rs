@@ -20,6 +20,19 @@ pub fn set_aside<'a>(
 ) -> Result<BTreeSet<IssueId>, StoreError> {
     let mut streaks = FailureStreaks::default();
     rows.into_iter().for_each(|row| streaks.observe(row));
+    set_aside_of(streaks, memory, (after, resumed))
+}
+
+/// Returns the issues that a batch would set aside, by what was observed of them.
+///
+/// # Errors
+///
+/// The issue memory cannot be read.
+pub fn set_aside_of(
+    mut streaks: FailureStreaks,
+    memory: &IssueMemory,
+    (after, resumed): (u32, Option<&BatchId>),
+) -> Result<BTreeSet<IssueId>, StoreError> {
     let aside = streaks.set_aside(after, resumed).cloned().collect();
     for (id, at) in changed(aside, memory)? {
         streaks.pardon(&id, at);

@@ -8,12 +8,14 @@ use crate::terminal::columns;
 use harness_worker::stderr::local_zone;
 use premath_evidence::Agent;
 use premath_kernel::policy::landing::DEFAULT_TARGET;
-use premath_kernel::record::trajectory::StepRow;
+use premath_kernel::record::trajectory::{FailureStreaks, StepRow, action};
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{clock, steps_of, untrusted};
+use premath_memory::{clock, each_row_naming, untrusted};
 use premath_view::figures::Viewer;
-use premath_view::report::{AttemptOutcome, AttemptView, PastAttempt, history_lines};
+use premath_view::report::{AttemptOutcome, AttemptView, PastAttempt, PastTotals, history_lines};
 use premath_worktree::tree::is_worktree_of;
+use std::collections::VecDeque;
+use std::fmt::Write;
 use std::path::Path;
 
 /// How much of an output is read for its last lines.
@@ -25,37 +27,116 @@ const END_LINES: usize = 12;
 /// The longest line of it that is shown, in characters.
 const LINE_MAX: usize = 400;
 
+/// The most attempts that are shown where no other number is asked for.
+pub(crate) const ATTEMPTS: usize = 50;
+
+/// Which attempts at an issue are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// The most attempts, the latest of those that fit.
+    pub(crate) most: usize,
+    /// Only those of rows before this one.
+    pub(crate) before: Option<u64>,
+}
+
+/// What the run log says about an issue, read in one pass that holds the wanted
+/// attempts alone.
+#[derive(Debug, Default)]
+pub(crate) struct IssueLog {
+    /// The batches in which it failed.
+    pub(crate) streaks: FailureStreaks,
+    /// The row of its last attempt.
+    pub(crate) last: Option<StepRow>,
+    wanted: VecDeque<(u64, StepRow)>,
+    earlier: u64,
+    totals: PastTotals,
+    target: Option<String>,
+}
+
+impl IssueLog {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// The run log cannot be read.
+    pub(crate) fn read(id: &str, roots: &MemoryRoots, window: Window) -> Result<Self, CliError> {
+        let mut log = Self::default();
+        each_row_naming(&roots.trajectory, id, |number, row| {
+            log.streaks.observe(&row);
+            if row.action == action::WORKER_LOOP && row.issue_id.as_deref() == Some(id) {
+                log.take(number, row, window);
+            }
+        })?;
+        Ok(log)
+    }
+
+    fn take(&mut self, number: u64, row: StepRow, window: Window) {
+        self.totals.observe(&row);
+        if let Some(landing) = &row.landing {
+            self.target = Some(landing.target.clone());
+        }
+        if window.before.is_none_or(|before| number < before) {
+            if self.wanted.len() >= window.most {
+                self.wanted.pop_front();
+                self.earlier += 1;
+            }
+            if window.most > 0 {
+                self.wanted.push_back((number, row.clone()));
+            }
+        }
+        self.last = Some(row);
+    }
+}
+
 /// What the run log says about an issue.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
     /// Why its last step did not close it.
     pub(crate) failure: Option<LastFailure>,
-    /// Its attempts, in the order of the run log.
+    /// The wanted attempts, in the order of the run log.
     pub(crate) attempts: Vec<PastAttempt>,
+    /// How many attempts came before them.
+    pub(crate) earlier: u64,
+    /// What all of its attempts took.
+    pub(crate) totals: PastTotals,
     /// Why it cannot be read.
     pub(crate) error: Option<String>,
 }
 
 impl Past {
     /// Reads it; where that fails, the issue is shown all the same.
-    pub(crate) fn of(id: &str, issues: &Path) -> Self {
+    pub(crate) fn of(id: &str, issues: &Path, window: Window) -> Self {
         let read = || -> Result<Self, CliError> {
             let roots = paths::roots()?;
-            Ok(Self {
-                failure: LastFailure::of(id, &roots)?,
-                attempts: history(id, &roots, issues)?,
-                error: None,
-            })
+            let log = IssueLog::read(id, &roots, window)?;
+            Ok(Self::seen(&log, &roots, issues))
         };
-        read().unwrap_or_else(|error| Self {
+        read().unwrap_or_else(|error| Self::unreadable(&error))
+    }
+
+    /// Says why the attempts cannot be read.
+    pub(crate) fn unreadable(error: &CliError) -> Self {
+        Self {
             error: Some(format!("cannot read its attempts: {}", error.chain())),
             ..Self::default()
-        })
+        }
+    }
+
+    /// Reads what the wanted attempts left.
+    pub(crate) fn seen(log: &IssueLog, roots: &MemoryRoots, issues: &Path) -> Self {
+        let last = log.last.as_ref();
+        Self {
+            failure: last.and_then(|row| LastFailure::read(row, roots)),
+            attempts: history(log, roots, issues),
+            earlier: log.earlier,
+            totals: log.totals,
+            error: None,
+        }
     }
 
     /// Returns the attempts as lines for a person.
     pub(super) fn text(&self) -> String {
-        if self.attempts.is_empty() {
+        if self.totals.attempts == 0 {
             return String::new();
         }
         let viewer = Viewer {
@@ -63,28 +144,32 @@ impl Past {
             zone: local_zone(),
             width: columns(None),
         };
-        let lines = history_lines(&self.attempts, &viewer);
+        let lines = history_lines(&self.attempts, self.earlier, &viewer);
         let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
-        format!(
+        let mut text = format!(
             "\nattempts ({}), latest first\n{}\n",
-            self.attempts.len(),
+            self.totals.attempts,
             lines.join("\n")
-        )
+        );
+        if self.earlier > 0 {
+            let _ = write!(
+                text,
+                "\n{} earlier not shown (--limit {})\n{}\n",
+                self.earlier,
+                self.attempts.len(),
+                self.totals.sentence()
+            );
+        }
+        text
     }
 }
 
-/// Reads the attempts at an issue, in the order of the run log.
-///
-/// # Errors
-///
-/// The run log cannot be read.
-fn history(id: &str, roots: &MemoryRoots, issues: &Path) -> Result<Vec<PastAttempt>, CliError> {
-    let rows = steps_of(&roots.trajectory, id)?;
-    let landed = rows.iter().rev().find_map(|(_, row)| row.landing.as_ref());
-    let target = landed.map_or(DEFAULT_TARGET, |landing| &landing.target);
+/// Reads the wanted attempts at an issue, in the order of the run log.
+fn history(log: &IssueLog, roots: &MemoryRoots, issues: &Path) -> Vec<PastAttempt> {
+    let target = log.target.as_deref().unwrap_or(DEFAULT_TARGET);
     let sources = Sources::of(roots, issues);
-    let attempts = rows.iter().map(|(number, row)| {
+    let attempts = log.wanted.iter().map(|(number, row)| {
         let attempt = AttemptView::of(*number, row, sources.step(row, target));
         PastAttempt {
             output_end: match attempt.outcome {
@@ -95,7 +180,7 @@ fn history(id: &str, roots: &MemoryRoots, issues: &Path) -> Result<Vec<PastAttem
             attempt,
         }
     });
-    Ok(attempts.collect())
+    attempts.collect()
 }
 
 /// Returns the command by which a person continues the session of a step's agent.

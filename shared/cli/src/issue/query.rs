@@ -1,6 +1,6 @@
 //! Commands that look at issues.
 
-use super::history::Past;
+use super::history::{ATTEMPTS, Past, Window};
 use super::view::{
     EdgeItem, HoldItem, IssueView, edge_item, hold_item, holds_text, issue_table, item, lease_text,
 };
@@ -15,7 +15,7 @@ use premath_kernel::issue::graph::Hold;
 use premath_kernel::issue::lease::{self, LeaseRefusal, LeaseState};
 use premath_kernel::issue::{EdgeKind, Status, natural};
 use premath_memory::{ChangeError, IssueMemory, IssueRow, MemoryView, clock};
-use premath_view::report::PastAttempt;
+use premath_view::report::{PastAttempt, PastTotals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -275,10 +275,14 @@ pub(crate) struct ShowAnswer<'a> {
     /// no step failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<LastFailure>,
-    /// Its attempts over all batches, in the order of the run log; absent where there
-    /// was none.
+    /// Its latest attempts over all batches, as many as the limit says, in the order of
+    /// the run log; absent where there was none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     attempts: Vec<PastAttempt>,
+    /// How many attempts came before those.
+    earlier_attempts: u64,
+    /// What all of its attempts took, those that are not listed included.
+    attempt_totals: PastTotals,
 }
 
 fn blocked_item<'a>(
@@ -330,12 +334,19 @@ fn blocked_item<'a>(
 pub(super) struct ShowArgs {
     /// The issue
     id: String,
+    /// Show at most this many attempts, the latest [default: 50]
+    #[arg(long, value_name = "N", default_value_t = ATTEMPTS, hide_default_value = true)]
+    limit: usize,
 }
 
 impl ShowArgs {
     pub(super) fn perform(self, path: &Path) -> Result<Answer, CliError> {
         let memory = paths::open(path, false)?;
-        let past = Past::of(&self.id, path);
+        let window = Window {
+            most: self.limit,
+            before: None,
+        };
+        let past = Past::of(&self.id, path, window);
         let answer = memory.view(|view| match view.row(&self.id) {
             Some(row) => Ok(shown(row, &view, past)),
             None => Err(CliError::Change(ChangeError::Refused(no_such(&self.id)))),
@@ -363,6 +374,8 @@ fn shown(row: &IssueRow, view: &MemoryView<'_>, past: Past) -> Answer {
     let document = ShowAnswer {
         last_failure,
         attempts: past.attempts,
+        earlier_attempts: past.earlier,
+        attempt_totals: past.totals,
         issue: item(row),
         lease_state: state.as_str(),
         ready,

@@ -5,7 +5,7 @@ use super::site::Site;
 use crate::diff;
 use crate::error::CliError;
 use crate::failure::document;
-use crate::issue::history::Past;
+use crate::issue::history::{ATTEMPTS, IssueLog, Past, Window};
 use crate::issue::query::no_such;
 use crate::join_check::verdict_of;
 use crate::logs;
@@ -16,6 +16,7 @@ use premath_kernel::issue::Issue;
 use premath_memory::live::LiveFolder;
 use premath_memory::{ChangeError, IssueRow, MemoryView};
 use premath_view::log::LogText;
+use premath_view::report::PastTotals;
 use premath_view::web::{self, IssuePage, IssueText, Need, Place};
 use serde::Deserialize;
 use serde_json::Value;
@@ -33,16 +34,17 @@ const TEXTS: [(&str, &str); 4] = [
     ("Notes", "notes"),
 ];
 
-/// Which issue.
+/// Which issue, and of which row on its attempts are left out.
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
     #[serde(default)]
     id: String,
+    before: Option<u64>,
 }
 
 pub(super) async fn issue(State(site): Shared, Query(which): Query<Which>) -> Response {
     let read = site.read(move |site| {
-        let page = site.issue(&which.id)?;
+        let page = site.issue(&which.id, which.before)?;
         let content = page.as_ref().map(|page| web::issue(page, &site.viewer()));
         Ok(page.map(|page| page.title).zip(content))
     });
@@ -55,15 +57,22 @@ pub(super) async fn issue(State(site): Shared, Query(which): Query<Which>) -> Re
 
 impl Site {
     /// Reads an issue; `None` where there is none with that id.
-    fn issue(&self, id: &str) -> Result<Option<IssuePage>, CliError> {
+    fn issue(&self, id: &str, before: Option<u64>) -> Result<Option<IssuePage>, CliError> {
         let memory = self.memory()?;
         let controls = self.controls;
         let page = memory.view(|view| Some(seen(view.row(id)?, &view, controls)))?;
         let Some(mut page) = page else {
             return Ok(None);
         };
-        if page.status != "closed" {
-            let why = WhyAnswer::of(id, &self.roots, &memory)?;
+        let window = Window {
+            most: ATTEMPTS,
+            before,
+        };
+        let log = IssueLog::read(id, &self.roots, window);
+        if page.status != "closed"
+            && let Ok(log) = &log
+        {
+            let why = WhyAnswer::of(id, &self.roots, &memory, log)?;
             let reasons = why.map(WhyAnswer::reasons).unwrap_or_default();
             let reasons = reasons.into_iter();
             page.reasons = reasons.map(|why| (why.text, why.next)).collect();
@@ -76,10 +85,15 @@ impl Site {
             .flat_map(|batch| &batch.lanes)
             .filter_map(|lane| lane.step.as_ref());
         page.runs = steps.any(|step| *step.issue_id == *id);
-        let past = Past::of(id, &self.roots.issues);
+        let past = match &log {
+            Ok(log) => Past::seen(log, &self.roots, &self.roots.issues),
+            Err(error) => Past::unreadable(error),
+        };
         page.attempts = past.attempts;
+        page.earlier = past.earlier;
+        page.totals = past.totals;
         page.error = past.error;
-        if page.runs || !page.attempts.is_empty() {
+        if page.runs || page.totals.attempts > 0 {
             page.change = diff::of_issue(id, &self.roots).map_err(|error| error.chain());
         }
         Ok(Some(page))
@@ -124,6 +138,8 @@ fn seen(row: &IssueRow, view: &MemoryView<'_>, controls: bool) -> IssuePage {
         reasons: Vec::new(),
         runs: false,
         attempts: Vec::new(),
+        earlier: 0,
+        totals: PastTotals::default(),
         change: Err("No attempt changed anything yet.".to_owned()),
         error: None,
         controls,

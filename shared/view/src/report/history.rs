@@ -1,11 +1,14 @@
 //! The history of an issue: all of its attempts, and how they look on a terminal, the
 //! last one first.
 
-use super::attempt::AttemptView;
+use super::UsageView;
+use super::attempt::{AttemptOutcome, AttemptView, between_ms};
 use super::page::Fact;
 use super::text::{INDENT, of_facts};
 use crate::figures::{UNKNOWN, Viewer, brief_ms, money, tokens};
 use premath_kernel::json::plain::plain;
+use premath_kernel::json::stamp::Stamp;
+use premath_kernel::record::trajectory::StepRow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,11 +27,56 @@ pub struct PastAttempt {
     pub resume: Option<String>,
 }
 
-/// Returns the attempts at an issue as lines.
-pub fn history_lines(attempts: &[PastAttempt], viewer: &Viewer) -> Vec<String> {
+/// What all attempts at an issue took, those that are not listed included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PastTotals {
+    /// Attempts that ended.
+    pub attempts: u64,
+    /// Those that count: one that was cut short does not.
+    pub counted: u64,
+    /// Those that closed the issue.
+    pub closed: u64,
+    /// Their time, in milliseconds.
+    pub duration_ms: u64,
+    /// What they used.
+    pub usage: UsageView,
+}
+
+impl PastTotals {
+    /// Takes in the row of an attempt.
+    pub fn observe(&mut self, row: &StepRow) {
+        let began = row.started_at.as_ref().map(Stamp::time);
+        let took = began.map_or(0, |began| between_ms(began, row.finished_at.time()));
+        let agent = row.agent.as_ref();
+        self.attempts += 1;
+        self.counted += u64::from(row.is_attempt());
+        self.closed += u64::from(AttemptOutcome::of(row) == AttemptOutcome::Closed);
+        self.duration_ms = self.duration_ms.saturating_add(took);
+        self.usage.add_reported(
+            agent.and_then(|agent| agent.tokens),
+            agent.and_then(|agent| agent.cost_nano_usd),
+        );
+    }
+
+    /// Returns them in a line.
+    pub fn sentence(&self) -> String {
+        format!(
+            "{} in all, {} counted, {} closed it, took {}; {}",
+            self.attempts,
+            self.counted,
+            self.closed,
+            brief_ms(self.duration_ms),
+            self.usage.sentence()
+        )
+    }
+}
+
+/// Returns attempts at an issue as lines. `earlier` is how many came before them.
+pub fn history_lines(attempts: &[PastAttempt], earlier: u64, viewer: &Viewer) -> Vec<String> {
     let mut lines = Vec::new();
-    for (index, past) in attempts.iter().enumerate().rev() {
-        let (attempt, number) = (&past.attempt, index + 1);
+    for (past, number) in numbered(attempts, earlier) {
+        let attempt = &past.attempt;
         if !lines.is_empty() {
             lines.push(String::new());
         }
@@ -48,6 +96,16 @@ pub fn history_lines(attempts: &[PastAttempt], viewer: &Viewer) -> Vec<String> {
         lines.extend(end.map(|line| format!("  | {}", plain(&line.replace('\t', "    ")))));
     }
     lines
+}
+
+/// Returns attempts with their numbers, the last one first.
+pub(crate) fn numbered(
+    attempts: &[PastAttempt],
+    earlier: u64,
+) -> impl Iterator<Item = (&PastAttempt, u64)> {
+    let count = u64::try_from(attempts.len()).unwrap_or(u64::MAX);
+    let last = earlier.saturating_add(count);
+    attempts.iter().rev().zip((1..=last).rev())
 }
 
 pub(crate) fn facts(attempt: &AttemptView, viewer: &Viewer) -> Vec<Fact> {

@@ -23,7 +23,7 @@ mod tests;
 
 pub use attempt::{AttemptOutcome, AttemptView, ChangeSize, StepFacts, branches};
 pub use build::{IssueFacts, ReportInput};
-pub use history::{PastAttempt, history_lines};
+pub use history::{PastAttempt, PastTotals, history_lines};
 pub use html::html;
 pub use log::{LogIndex, ReportScope, ReviewedRow, WhichBatches, step_ref};
 pub use markdown::markdown;

@@ -408,7 +408,7 @@ fn a_hostile_text_is_text_on_a_terminal() {
         output_end: vec![HOSTILE.to_owned()],
         resume: Some(format!("cd {HOSTILE}")),
     };
-    let lines = history_lines(&[past], &viewer);
+    let lines = history_lines(&[past], 0, &viewer);
     assert!(lines.iter().all(|line| !line.contains('\n')));
     assert!(is_plain(&lines.join("\n")));
 }

@@ -24,7 +24,12 @@ pub struct UsageView {
 impl UsageView {
     /// Adds what an attempt used.
     pub(super) fn add(&mut self, attempt: &AttemptView) {
-        match attempt.tokens {
+        self.add_reported(attempt.tokens, attempt.cost_nano_usd);
+    }
+
+    /// Adds what an attempt reported.
+    pub(super) fn add_reported(&mut self, used: Option<TokenCounts>, cost: Option<u64>) {
+        match used {
             Some(new) => {
                 let sum = self.tokens.get_or_insert_default();
                 sum.input = sum.input.saturating_add(new.input);
@@ -33,7 +38,7 @@ impl UsageView {
             }
             None => self.tokens_unknown += 1,
         }
-        match attempt.cost_nano_usd {
+        match cost {
             Some(new) => {
                 let sum = self.cost_nano_usd.get_or_insert_default();
                 *sum = sum.saturating_add(new);

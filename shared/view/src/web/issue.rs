@@ -5,8 +5,8 @@ use super::{block, facts, foreign, issue_link, query_value};
 use crate::diff::DiffView;
 use crate::figures::Viewer;
 use crate::html::escaped;
-use crate::report::history::facts as attempt_facts;
-use crate::report::{AttemptOutcome, AttemptView, PastAttempt};
+use crate::report::history::{facts as attempt_facts, numbered};
+use crate::report::{AttemptOutcome, AttemptView, PastAttempt, PastTotals};
 use jiff::Timestamp;
 use std::fmt::Write;
 
@@ -31,8 +31,12 @@ pub struct IssuePage {
     pub reasons: Vec<(String, Option<String>)>,
     /// Whether an attempt runs.
     pub runs: bool,
-    /// Its attempts, in the order of the run log.
+    /// Attempts that ended, in the order of the run log.
     pub attempts: Vec<PastAttempt>,
+    /// How many attempts came before them.
+    pub earlier: u64,
+    /// What all of its attempts took.
+    pub totals: PastTotals,
     /// What the running or the last attempt changed, or why that is not shown.
     pub change: Result<DiffView, String>,
     /// Why the attempts cannot be read.
@@ -73,13 +77,7 @@ pub fn issue(issue: &IssuePage, viewer: &Viewer) -> String {
     for line in error {
         let _ = writeln!(text, "<p class=\"notice bad\">{}</p>", escaped(line));
     }
-    let _ = writeln!(text, "<h2>Attempts ({})</h2>", issue.attempts.len());
-    if issue.attempts.is_empty() {
-        text.push_str("<p class=\"empty\">No attempt at this issue has ended yet.</p>\n");
-    }
-    for (index, past) in issue.attempts.iter().enumerate().rev() {
-        attempt(index + 1, past, viewer, &mut text);
-    }
+    attempts(issue, viewer, &mut text);
     text.push_str("<h2>Changes</h2>\n");
     match &issue.change {
         Ok(view) => diff(view, &mut text),
@@ -88,6 +86,39 @@ pub fn issue(issue: &IssuePage, viewer: &Viewer) -> String {
         }
     }
     text
+}
+
+fn attempts(issue: &IssuePage, viewer: &Viewer, text: &mut String) {
+    let (totals, id) = (&issue.totals, query_value(&issue.id));
+    let _ = writeln!(text, "<h2>Attempts ({})</h2>", totals.attempts);
+    if totals.attempts == 0 {
+        text.push_str("<p class=\"empty\">No attempt at this issue has ended yet.</p>\n");
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "<p class=\"faint\">{}.</p>",
+        escaped(&totals.sentence())
+    );
+    let shown = u64::try_from(issue.attempts.len()).unwrap_or(u64::MAX);
+    if issue.earlier.saturating_add(shown) < totals.attempts {
+        let _ = writeln!(
+            text,
+            "<p><a class=\"button\" href=\"/issue?id={id}\">Latest attempts</a></p>"
+        );
+    }
+    for (past, number) in numbered(&issue.attempts, issue.earlier) {
+        attempt(number, past, viewer, text);
+    }
+    let oldest = issue.attempts.first().filter(|_| issue.earlier > 0);
+    if let Some(oldest) = oldest {
+        let _ = writeln!(
+            text,
+            "<p><a class=\"button\" href=\"/issue?id={id}&amp;before={}\">Earlier attempts \
+            ({})</a></p>",
+            oldest.attempt.row, issue.earlier
+        );
+    }
 }
 
 /// Writes a time as a person reads it; any other text as it is.
@@ -143,7 +174,7 @@ fn buttons(issue: &IssuePage, text: &mut String) {
         text,
         "<a class=\"button\" href=\"/log?issue={id}\">Rows of the run log</a>"
     );
-    if issue.runs || !issue.attempts.is_empty() {
+    if issue.runs || issue.totals.attempts > 0 {
         let _ = writeln!(
             text,
             "<a class=\"button\" href=\"/output?issue={id}\">Output of the last attempt</a>"
@@ -186,7 +217,7 @@ fn need(need: &Need) -> String {
     )
 }
 
-fn attempt(number: usize, past: &PastAttempt, viewer: &Viewer, text: &mut String) {
+fn attempt(number: u64, past: &PastAttempt, viewer: &Viewer, text: &mut String) {
     let attempt = &past.attempt;
     let class = match attempt.outcome {
         AttemptOutcome::Closed => "good",

@@ -48,7 +48,7 @@ impl FailureStreaks {
         }
         let at = row.finished_at.time();
         let batches = self.issues.entry(issue.clone()).or_default();
-        match batches.iter_mut().find(|failed| failed.batch == *batch) {
+        match batches.iter_mut().rfind(|failed| failed.batch == *batch) {
             Some(failed) => failed.at = at,
             None => batches.push(FailedIn {
                 batch: batch.clone(),
