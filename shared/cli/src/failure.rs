@@ -12,6 +12,8 @@ use premath_memory::{artifact, untrusted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -63,11 +65,16 @@ impl LastFailure {
 
     /// Reads it from the row of the step.
     pub(crate) fn read(row: &StepRow, roots: &MemoryRoots) -> Option<Self> {
+        Self::read_with(row, roots, &Left::default())
+    }
+
+    /// As [`LastFailure::read`], for one of many steps whose files were listed.
+    pub(crate) fn read_with(row: &StepRow, roots: &MemoryRoots, left: &Left) -> Option<Self> {
         let class = row.failure_classes.first()?;
         let turn = artifact::of_step(&roots.witnesses, &row.step_id, "turn", "json");
         let root = &roots.repository;
-        let judged = document(root, &turn);
-        let (output, stderr) = output(row, class, roots).unzip();
+        let judged = left.document(root, &turn);
+        let (output, stderr) = output(row, class, roots, left).unzip();
         let said = judged
             .as_ref()
             .and_then(|judged| error_message(judged, class))
@@ -88,6 +95,40 @@ impl LastFailure {
             turn: judged.map(|_| turn.display().to_string()),
             salvage: row.salvage.clone(),
         })
+    }
+}
+
+/// The files that steps left, where they were listed: a file that is not among them is
+/// not looked for.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    names: Option<HashSet<OsString>>,
+}
+
+/// The fewest steps for which folders are listed.
+const LISTED_FROM: usize = 200;
+
+impl Left {
+    /// Lists the files of steps, where there are enough of them.
+    pub(crate) fn of(rows: &[&StepRow], roots: &MemoryRoots) -> Self {
+        if rows.len() < LISTED_FROM {
+            return Self::default();
+        }
+        let ids = || rows.iter().map(|row| row.step_id.as_str());
+        let mut names = artifact::names_of_steps(&roots.witnesses, ids());
+        names.extend(artifact::names_of_steps(&roots.streams, ids()));
+        Self { names: Some(names) }
+    }
+
+    /// Returns whether a file may be there.
+    fn may_have(&self, path: &Path) -> bool {
+        let names = self.names.as_ref();
+        names.is_none_or(|names| path.file_name().is_some_and(|name| names.contains(name)))
+    }
+
+    /// Reads a witness.
+    pub(crate) fn document(&self, root: &Path, path: &Path) -> Option<Value> {
+        self.may_have(path).then(|| document(root, path))?
     }
 }
 
@@ -130,16 +171,26 @@ fn phases(row: &StepRow) -> impl Iterator<Item = &'static str> {
 
 /// Finds the output of the command that failed by that class, and its error
 /// output.
-fn output(row: &StepRow, class: &str, roots: &MemoryRoots) -> Option<(PathBuf, PathBuf)> {
+fn output(
+    row: &StepRow,
+    class: &str,
+    roots: &MemoryRoots,
+    left: &Left,
+) -> Option<(PathBuf, PathBuf)> {
+    if left.names.as_ref().is_some_and(HashSet::is_empty) {
+        return None;
+    }
     phases(row).find_map(|phase| {
         let of_step = |folder, kind| artifact::of_step(folder, &row.step_id, phase, kind);
         let stderr = of_step(&roots.streams, "stderr");
-        let failed = match document(&roots.repository, &of_step(&roots.witnesses, "json")) {
+        let failed = match left.document(&roots.repository, &of_step(&roots.witnesses, "json")) {
             Some(witness) => witness["failureClasses"]
                 .as_array()
                 .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
             // What the harness itself reports about a landing has no witness.
-            None => named_line(&roots.repository, &stderr, class).is_some(),
+            None => {
+                left.may_have(&stderr) && named_line(&roots.repository, &stderr, class).is_some()
+            }
         };
         let printed = || artifact::printed(&roots.streams, &row.step_id, phase);
         failed.then(printed)?.map(|output| (output, stderr))

@@ -11,7 +11,8 @@ use premath_kernel::issue::Holder;
 use premath_kernel::issue::lease::Life;
 use premath_kernel::json::canonical;
 use premath_kernel::json::token;
-use std::ffi::OsStr;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -44,6 +45,30 @@ pub fn of_step(folder: &Path, step_id: &str, phase: &str, extension: &str) -> Pa
         stem = format!("{stem}-{}", &digest[..16]);
     }
     folder.join(format!("{stem}.{phase}.{extension}"))
+}
+
+/// Names the files of some steps in a folder, of one look at it; a folder that cannot
+/// be read has none.
+pub fn names_of_steps<'a>(
+    folder: &Path,
+    step_ids: impl Iterator<Item = &'a str>,
+) -> HashSet<OsString> {
+    let of_step = |step_id| of_step(Path::new(""), step_id, "", "").into_os_string();
+    let stems: HashSet<Vec<u8>> = step_ids
+        .map(|step_id| of_step(step_id).into_encoded_bytes())
+        .map(|mut name| {
+            // Without the points before the phase and the kind.
+            name.truncate(name.len().saturating_sub(2));
+            name
+        })
+        .collect();
+    let is_wanted = |name: &OsString| {
+        let bytes = name.as_encoded_bytes();
+        memchr::memrchr_iter(b'.', bytes).any(|at| stems.contains(&bytes[..at]))
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names.filter(is_wanted).collect()
 }
 
 /// Returns the file that says most about a command that failed: an agent's

@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::value_of;
 use premath_kernel::turn::{
-    BrokenRule, EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, explain, normalize, notes,
+    BrokenRule, EvidenceError, JoinCheck, JoinCheckInput, ParsedInput, explain, judged_notes,
+    normalize,
 };
 use premath_view::web::Verdict;
 use schemars::JsonSchema;
@@ -95,7 +96,7 @@ pub(crate) fn verdict_of(document: Value) -> Result<Verdict, EvidenceError> {
         join_classes: check.failure_classes.iter().copied().collect(),
         mutation_classes: check.mutation_failure_classes.iter().copied().collect(),
         close_classes: close.map(|classes| classes.iter().filter_map(word).collect()),
-        judged: notes().len(),
+        judged: judged_notes(),
         broken: explain(&check.normalized, &constraints),
     })
 }

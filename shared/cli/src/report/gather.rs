@@ -2,15 +2,16 @@
 //! witnesses and the output of its steps, the issue store, and git.
 
 use crate::error::CliError;
-use crate::failure::{LastFailure, document};
+use crate::failure::{LastFailure, Left};
 use crate::paths;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{artifact, each_row};
+use premath_memory::{BackBounds, artifact, each_row, rows_back};
 use premath_view::report::{
-    ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches, branches,
+    ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, STEPS_LISTED, StepFacts,
+    WhichBatches, branches,
 };
 use premath_worktree::history::{DiffSize, History};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,31 +46,61 @@ impl<'a> Sources<'a> {
         issue: Option<IssueId>,
     ) -> Result<Option<ReportInput>, CliError> {
         let path = &self.roots.trajectory;
-        let mut index = LogIndex::default();
-        each_row(path, |number, row| index.observe(number, &row))?;
-        let Some(scope) = ReportScope::of(&index, which, issue) else {
+        let Some(which) = named(which, path)? else {
             return Ok(None);
+        };
+        let mut index = LogIndex::default();
+        let ahead = match ReportScope::ahead(&which, issue.clone()) {
+            Some(scope) => Some(scope),
+            // Which batches did something since then is known at the end alone.
+            None => {
+                each_row(path, |number, row| index.observe(number, &row))?;
+                let known = std::mem::take(&mut index);
+                ReportScope::of(&known, &which, issue.clone())
+            }
         };
         let mut rows = Vec::new();
         let unreadable_rows = each_row(path, |number, row| {
-            if scope.takes(&row) {
+            index.observe(number, &row);
+            if ahead.as_ref().is_some_and(|scope| scope.takes(&row)) {
                 rows.push((number, row));
             }
         })?;
+        let Some(scope) = ReportScope::of(&index, &which, issue) else {
+            return Ok(None);
+        };
         let target = index.target().unwrap_or("HEAD");
-        let steps = rows
-            .iter()
-            .filter(|(_, row)| row.action == action::WORKER_LOOP);
-        let steps = steps.map(|(number, row)| (*number, self.step(row, target)));
         Ok(Some(ReportInput {
             run_log: self.shown(path),
-            steps: steps.collect(),
+            steps: self.steps(&rows, target),
             issues: self.titles(&rows),
             index,
             scope,
             rows,
             unreadable_rows,
         }))
+    }
+
+    /// Reads what the steps left that a report lists.
+    fn steps(&self, rows: &[(u64, StepRow)], target: &str) -> BTreeMap<u64, StepFacts> {
+        let mut listed = BTreeMap::<&IssueId, usize>::new();
+        let mut wanted = Vec::new();
+        for (number, row) in rows.iter().rev() {
+            let Some(id) = row.issue_id.as_ref() else {
+                continue;
+            };
+            let count = listed.entry(id).or_default();
+            if row.action == action::WORKER_LOOP && *count < STEPS_LISTED {
+                *count += 1;
+                wanted.push((*number, row));
+            }
+        }
+        let steps: Vec<&StepRow> = wanted.iter().map(|(_, row)| *row).collect();
+        let left = Left::of(&steps, self.roots);
+        let facts = wanted
+            .into_iter()
+            .map(|(number, row)| (number, self.step_with(row, target, &left)));
+        facts.collect()
     }
 
     /// Returns the titles of the issues that rows name; where the issue store cannot be
@@ -98,8 +129,12 @@ impl<'a> Sources<'a> {
     /// Reads what is known about a step beside its row. `target` is the branch that salvaged
     /// work is compared with.
     pub(crate) fn step(&self, row: &StepRow, target: &str) -> StepFacts {
-        let failure = LastFailure::read(row, self.roots);
-        let commit = self.commit(row);
+        self.step_with(row, target, &Left::default())
+    }
+
+    fn step_with(&self, row: &StepRow, target: &str, left: &Left) -> StepFacts {
+        let failure = LastFailure::read_with(row, self.roots, left);
+        let commit = self.commit(row, left);
         let change = match (&self.history, &commit) {
             (Some(history), Some(commit)) => history.change_of(commit),
             (Some(history), None) => {
@@ -123,7 +158,7 @@ impl<'a> Sources<'a> {
 
     /// Returns the commit that holds a step's work, as its witness says; where that is
     /// gone, as its row says.
-    fn commit(&self, row: &StepRow) -> Option<String> {
+    fn commit(&self, row: &StepRow, left: &Left) -> Option<String> {
         if !row.succeeded() {
             return None;
         }
@@ -134,7 +169,7 @@ impl<'a> Sources<'a> {
             "json",
         );
         let in_row = row.landing.as_ref().map(|landing| landing.commit.clone());
-        let commit = match document(&self.roots.repository, &path) {
+        let commit = match left.document(&self.roots.repository, &path) {
             // The row is chained, and the witness is a file.
             Some(witness) => {
                 let commit = witness["commit"].as_str()?.to_owned();
@@ -168,6 +203,23 @@ impl<'a> Sources<'a> {
         let below = path.strip_prefix(&self.roots.repository).unwrap_or(path);
         below.display().to_string()
     }
+}
+
+/// Names the last batch that did work, by the end of the run log; `None` where there is
+/// none.
+fn named(which: &WhichBatches, path: &Path) -> Result<Option<WhichBatches>, CliError> {
+    if *which != WhichBatches::LastWorking {
+        return Ok(Some(which.clone()));
+    }
+    let is_of_batch = |row: &StepRow| row.action == action::WORKER_LOOP && row.batch_id.is_some();
+    let texts = [format!("\"{}\"", action::WORKER_LOOP)];
+    let bounds = BackBounds {
+        rows: 1,
+        bytes: u64::MAX,
+    };
+    let mut found = rows_back(path, None, &texts, is_of_batch, bounds)?.rows;
+    let batch = found.pop().and_then(|(_, row)| row.batch_id);
+    Ok(batch.map(WhichBatches::Named))
 }
 
 fn size(size: DiffSize) -> ChangeSize {

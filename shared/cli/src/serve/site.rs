@@ -2,7 +2,7 @@
 
 use super::door::{self, Door};
 use super::watch::Watch;
-use super::work::KeptReport;
+use super::work::Reports;
 use super::{control, issue, pages, work};
 use crate::error::CliError;
 use crate::paths;
@@ -35,14 +35,18 @@ pub(super) struct Site {
     lookers: Arc<Semaphore>,
     readers: Arc<Semaphore>,
     writers: Arc<Semaphore>,
-    /// The report that was made last.
-    pub(super) report: Mutex<Option<KeptReport>>,
+    pub(super) reports: Reports,
 }
 
 impl Site {
     pub(super) fn new(door: Door, controls: bool) -> Result<Self, CliError> {
-        Ok(Self {
-            roots: paths::roots()?,
+        Ok(Self::of(paths::roots()?, door, controls))
+    }
+
+    /// Returns the site of a repository.
+    pub(super) fn of(roots: MemoryRoots, door: Door, controls: bool) -> Self {
+        Self {
+            roots,
             door,
             controls,
             watch: Watch::new(),
@@ -50,8 +54,8 @@ impl Site {
             lookers: Arc::new(Semaphore::new(1)),
             readers: Arc::new(Semaphore::new(READERS_MOST)),
             writers: Arc::new(Semaphore::new(WRITERS_MOST)),
-            report: Mutex::default(),
-        })
+            reports: Reports::default(),
+        }
     }
 
     /// Returns what answers requests.

@@ -14,7 +14,8 @@ use premath_memory::{BackBounds, rows_back};
 use premath_view::report::{Reader, WhichBatches};
 use premath_view::web::{self, GraphNode, GraphView, LogFilter, LogPart, Place};
 use serde::Deserialize;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most rows of a page, and the most bytes that are searched for them.
 const BOUNDS: BackBounds = BackBounds {
@@ -55,7 +56,16 @@ pub(super) struct ReportKey {
 }
 
 /// A report that is kept, where there was one, with what it was made from.
-pub(super) type KeptReport = (ReportKey, Option<Arc<Report>>);
+type KeptReport = (ReportKey, Option<Arc<Report>>);
+
+/// The report that was made last. One is made at a time, and who waits for it holds no
+/// place of a reader.
+#[derive(Default)]
+pub(super) struct Reports {
+    kept: Arc<tokio::sync::Mutex<Option<KeptReport>>>,
+    /// How many were made.
+    made: AtomicU64,
+}
 
 /// Which batch.
 #[derive(Debug, Deserialize)]
@@ -65,7 +75,7 @@ pub(super) struct Batch {
 }
 
 pub(super) async fn report(State(site): Shared, Query(which): Query<Batch>) -> Response {
-    match site.read(move |site| site.report(&which.batch)).await {
+    match site.report(which.batch).await {
         Ok(Some(report)) => site.page(Place::Report, &report.title, &report.content),
         Ok(None) => {
             let content = web::message(&[
@@ -124,19 +134,35 @@ impl Site {
     }
 
     /// Returns the report of a batch, of the last one where none is named; the one
-    /// that was made last where nothing was written since.
-    fn report(&self, batch: &str) -> Result<Option<Arc<Report>>, CliError> {
+    /// that was made last where nothing was written since, or where it was made while
+    /// this request waited.
+    async fn report(self: &Arc<Self>, batch: String) -> Result<Option<Arc<Report>>, CliError> {
+        let made = self.reports.made.load(Ordering::Acquire);
+        let mut kept = Arc::clone(&self.reports.kept).lock_owned().await;
+        // The lock goes with the work, which goes on where the client went away.
+        self.read(move |site| site.kept_report(&batch, &mut kept, made))
+            .await
+    }
+
+    fn kept_report(
+        &self,
+        batch: &str,
+        kept: &mut Option<KeptReport>,
+        made: u64,
+    ) -> Result<Option<Arc<Report>>, CliError> {
         let key = ReportKey {
             batch: batch.to_owned(),
             run_log: store_stamp(&self.roots.trajectory),
             issues: store_stamp(&self.roots.issues),
         };
-        let mut kept = self.report.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, report)) = kept.as_ref().filter(|(of, _)| *of == key) {
+        let is_new = self.reports.made.load(Ordering::Acquire) > made;
+        let fits = |of: &ReportKey| *of == key || (is_new && of.batch == batch);
+        if let Some((_, report)) = kept.as_ref().filter(|(of, _)| fits(of)) {
             return Ok(report.clone());
         }
         let report = self.make_report(batch)?.map(Arc::new);
         *kept = Some((key, report.clone()));
+        self.reports.made.fetch_add(1, Ordering::AcqRel);
         Ok(report)
     }
 
@@ -157,5 +183,44 @@ impl Site {
                 content: web::report(&report, &reader),
             }
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::door::Door;
+    use premath_memory::roots::MemoryRoots;
+
+    #[tokio::test]
+    async fn who_waits_for_a_report_holds_up_no_reader_and_shares_it() {
+        let folder = tempfile::tempdir().unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        let roots = MemoryRoots::discover(folder.path()).unwrap();
+        let address = "127.0.0.1:1".parse().unwrap();
+        let door = Door::new(address, None, None).unwrap();
+        let site = Arc::new(Site::of(roots, door, false));
+        let begun = Arc::clone(&site.reports.kept).lock_owned().await;
+        let requests: Vec<_> = (0..20)
+            .map(|_| {
+                let site = Arc::clone(&site);
+                tokio::spawn(async move { site.report(String::new()).await })
+            })
+            .collect();
+        // Every request waits by now: this task had its turn after each of them.
+        for _ in &requests {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(site.read(|_| Ok(7)).await.unwrap(), 7);
+        drop(begun);
+        for request in requests {
+            assert!(request.await.unwrap().unwrap().is_none());
+        }
+        assert_eq!(site.reports.made.load(Ordering::Acquire), 1);
+        let run_log = &site.roots.trajectory;
+        std::fs::create_dir_all(run_log.parent().unwrap()).unwrap();
+        std::fs::write(run_log, "").unwrap();
+        assert!(site.report(String::new()).await.unwrap().is_none());
+        assert_eq!(site.reports.made.load(Ordering::Acquire), 2);
     }
 }

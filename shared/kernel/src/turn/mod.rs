@@ -47,7 +47,8 @@ pub use evidence::{
     ResultRow, StateViewRow, UseRow,
 };
 pub use gate::{
-    Breach, BrokenRule, RuleNote, Stage, explain, join_classes, mutation_classes, notes,
+    Breach, BrokenRule, RuleNote, Stage, explain, join_classes, judged_notes, mutation_classes,
+    notes,
 };
 pub use input::{JoinCheckInput, ParsedInput};
 pub use join_check::{JoinCheck, broken_at, join_check};

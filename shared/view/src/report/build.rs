@@ -4,7 +4,8 @@ use super::attempt::{AttemptOutcome, AttemptView, StepFacts, between_ms, branche
 use super::log::{LogIndex, LoggedBatch, ReportScope};
 use super::{
     ReportView, ReportedAgent, ReportedBatch, ReportedDenial, ReportedEvent, ReportedIssue,
-    ReportedLane, ReportedSalvage, ReviewItem, Totals, UsageView, cluster, next, risk,
+    ReportedLane, ReportedSalvage, ReviewItem, STEPS_LISTED, Totals, UsageView, cluster, next,
+    risk,
 };
 use premath_kernel::issue::natural;
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
@@ -42,7 +43,18 @@ pub struct ReportInput {
 
 impl ReportInput {
     /// Makes the report.
-    pub fn report(mut self) -> ReportView {
+    pub fn report(self) -> ReportView {
+        let mut report = self.whole();
+        for issue in report.failed.iter_mut().chain(&mut report.closed) {
+            let earlier = issue.steps.len().saturating_sub(STEPS_LISTED);
+            issue.steps.drain(..earlier);
+            issue.earlier_steps = earlier.try_into().unwrap_or(u64::MAX);
+        }
+        report
+    }
+
+    /// Makes the report with every attempt listed.
+    fn whole(mut self) -> ReportView {
         let target = self.index.target().unwrap_or("HEAD").to_owned();
         let issues = self.reported_issues(&target);
         let (closed, failed): (Vec<_>, Vec<_>) = issues
@@ -156,6 +168,7 @@ impl ReportInput {
             next: Vec::new(),
             issue_id: id,
             steps,
+            earlier_steps: 0,
         };
         if issue.outcome != AttemptOutcome::Closed {
             issue.next = next::of_failed(&issue, target);

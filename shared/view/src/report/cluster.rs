@@ -2,6 +2,7 @@
 
 use super::FailureCluster;
 use super::attempt::AttemptView;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::natural;
 use premath_kernel::json::id::IssueId;
 use std::collections::BTreeMap;
@@ -15,7 +16,15 @@ pub(super) fn clusters<'a>(
         let Some(class) = attempt.failure_classes.first() else {
             continue;
         };
-        let line = first_line(attempt.said.as_deref().unwrap_or_default(), issue_id);
+        // What an earlier attempt left was not read.
+        let meaning = || {
+            class
+                .parse::<FailureClass>()
+                .ok()
+                .map(FailureClass::meaning)
+        };
+        let said = attempt.said.as_deref().or_else(meaning);
+        let line = first_line(said.unwrap_or_default(), issue_id);
         let key = (class.clone(), line.clone());
         let cluster = found.entry(key).or_insert_with(|| FailureCluster {
             failure_class: class.clone(),

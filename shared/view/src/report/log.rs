@@ -7,7 +7,7 @@ use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::trajectory::{StepRow, action};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A batch of the run log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,6 +157,10 @@ pub enum WhichBatches {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportScope {
     batches: Vec<BatchId>,
+    /// The same, to look up.
+    known: BTreeSet<BatchId>,
+    /// Whether every batch belongs to it.
+    every: bool,
     /// From when on rows without a batch count; none of them counts without it.
     alone_since: Option<Timestamp>,
     issue: Option<IssueId>,
@@ -179,6 +183,25 @@ impl ReportScope {
             WhichBatches::All => (ids(&mut index.batches.iter()), Some(Timestamp::MIN)),
         };
         Some(Self {
+            known: batches.iter().cloned().collect(),
+            every: *which == WhichBatches::All,
+            batches,
+            alone_since,
+            issue,
+        })
+    }
+
+    /// Returns which rows a report takes, where that is known before the run log is
+    /// read.
+    pub fn ahead(which: &WhichBatches, issue: Option<IssueId>) -> Option<Self> {
+        let (batches, alone_since) = match which {
+            WhichBatches::Named(id) => (vec![id.clone()], None),
+            WhichBatches::All => (Vec::new(), Some(Timestamp::MIN)),
+            WhichBatches::LastWorking | WhichBatches::Since(_) => return None,
+        };
+        Some(Self {
+            known: batches.iter().cloned().collect(),
+            every: *which == WhichBatches::All,
             batches,
             alone_since,
             issue,
@@ -192,7 +215,7 @@ impl ReportScope {
             return false;
         }
         match &row.batch_id {
-            Some(id) => self.batches.contains(id),
+            Some(id) => self.every || self.known.contains(id),
             None => {
                 let since = self.alone_since;
                 is_step && since.is_some_and(|since| row.finished_at.time() >= since)

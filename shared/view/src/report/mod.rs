@@ -40,6 +40,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The most attempts at an issue that a report lists, and whose files it reads.
+pub const STEPS_LISTED: usize = 50;
+
 /// Where a person reads a report.
 #[derive(Clone, Debug)]
 pub struct Reader {
@@ -196,8 +199,11 @@ pub struct ReportedIssue {
     pub salvage_branches: Vec<String>,
     /// The sensitive files that the last attempt changed, the first by path.
     pub sensitive_changes: Vec<SensitiveChange>,
-    /// Its attempts in the report, in their order; those that were cut short too.
+    /// Its latest attempts in the report, at most 50, in their order; those that were
+    /// cut short too.
     pub steps: Vec<AttemptView>,
+    /// How many attempts of the report came before those.
+    pub earlier_steps: u64,
     /// What to do next about it.
     pub next: Vec<NextCommand>,
 }

@@ -60,6 +60,7 @@ pub(super) fn of_failed(issue: &ReportedIssue, target: &str) -> Vec<NextCommand>
         issue
             .salvage_branches
             .iter()
+            .take(NAMED)
             .map(|branch| command(show_branch(target, branch), "show the work that it left")),
     );
     next

@@ -204,7 +204,11 @@ fn failure(issue: &ReportedIssue) -> Failure {
     } else {
         "rows"
     };
-    facts.push(("proof", format!("{noun} {rows}")));
+    let earlier = match issue.earlier_steps {
+        0 => String::new(),
+        count => format!(", and {count} earlier"),
+    };
+    facts.push(("proof", format!("{noun} {rows}{earlier}")));
     let witnesses = last.iter().flat_map(|step| &step.witnesses);
     facts.extend(witnesses.map(|witness| ("", witness.clone())));
     if !issue.agents.is_empty() {

@@ -1,12 +1,14 @@
 //! What the lanes of a batch did over time, as an SVG in a page.
 
 use super::page::at;
-use super::{AttemptOutcome, AttemptView, Reader, ReportView, ReportedBatch, ReportedIssue};
+use super::{
+    AttemptOutcome, AttemptView, Reader, ReportView, ReportedBatch, ReportedIssue, STEPS_LISTED,
+};
 use crate::figures::brief_ms;
 use crate::html::escaped;
 use jiff::Timestamp;
 use premath_kernel::issue::natural;
-use premath_kernel::json::id::WorkerName;
+use premath_kernel::json::id::{BatchId, WorkerName};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -31,13 +33,20 @@ type Lanes<'a> = BTreeMap<&'a WorkerName, Vec<(&'a ReportedIssue, &'a AttemptVie
 /// Draws the batches of a report, one below the other.
 pub(super) fn timeline(report: &ReportView, reader: &Reader) -> String {
     let mut text = String::new();
+    let issues = || report.failed.iter().chain(&report.closed);
+    let mut by_batch = BTreeMap::<&BatchId, Vec<(&ReportedIssue, &AttemptView)>>::new();
+    for (issue, step) in
+        issues().flat_map(|issue| issue.steps.iter().map(move |step| (issue, step)))
+    {
+        if let Some(id) = &step.batch_id {
+            by_batch.entry(id).or_default().push((issue, step));
+        }
+    }
     for batch in &report.batches {
-        let issues = report.failed.iter().chain(&report.closed);
-        let steps = issues.flat_map(|issue| issue.steps.iter().map(move |step| (issue, step)));
-        let of_batch = steps.filter(|(_, step)| step.batch_id.as_ref() == Some(&batch.batch_id));
+        let of_batch = by_batch.remove(&batch.batch_id).unwrap_or_default();
         let mut lanes = Lanes::new();
         let mut left_out = 0_usize;
-        for (count, (issue, step)) in of_batch.enumerate() {
+        for (count, (issue, step)) in of_batch.into_iter().enumerate() {
             match &step.worker_id {
                 Some(worker) if count < DRAWN => {
                     lanes.entry(worker).or_default().push((issue, step));
@@ -52,6 +61,14 @@ pub(super) fn timeline(report: &ReportView, reader: &Reader) -> String {
         if left_out > 0 {
             let _ = writeln!(text, "<p>{left_out} more attempts are not drawn.</p>");
         }
+    }
+    let earlier: u64 = issues().map(|issue| issue.earlier_steps).sum();
+    if earlier > 0 {
+        let _ = writeln!(
+            text,
+            "<p>Of an issue the latest {STEPS_LISTED} attempts are drawn; {earlier} earlier ones \
+            are not.</p>"
+        );
     }
     if !text.is_empty() {
         text.push_str(LEGEND);

@@ -3,7 +3,7 @@
 use super::query_value;
 use crate::html::escaped;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::turn::BrokenRule;
+use premath_kernel::turn::{BrokenRule, RuleNote, Stage};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -21,8 +21,8 @@ pub struct Verdict {
     /// The recorded classes that kept the issue from being closed; `None` where
     /// none are recorded.
     pub close_classes: Option<Vec<String>>,
-    /// How many rules were judged.
-    pub judged: usize,
+    /// The rules that this turn was judged by: all of them but those that need its step.
+    pub judged: Vec<RuleNote>,
     /// The rules that the turn breaks, with the places.
     pub broken: Vec<BrokenRule>,
 }
@@ -70,14 +70,47 @@ pub fn verdict(verdict: &Verdict) -> String {
     let broken: BTreeSet<&str> = verdict.broken.iter().map(|rule| &*rule.rule).collect();
     let _ = writeln!(
         text,
-        "<p class=\"faint\">{} rules were judged, {} broken.</p>",
-        verdict.judged,
+        "<p>Judged again here, without its step: {} broken.</p>",
         broken.len()
     );
     for rule in &verdict.broken {
         one(rule, &mut text);
     }
+    for (heading, join) in [("the join", true), ("a change", false)] {
+        judged(verdict, (heading, join), &broken, &mut text);
+    }
     text
+}
+
+/// Lists the rules of the join, or those of a change, with what each said.
+fn judged(
+    verdict: &Verdict,
+    (heading, join): (&str, bool),
+    broken: &BTreeSet<&str>,
+    text: &mut String,
+) {
+    let rules = verdict.judged.iter();
+    let rules: Vec<&RuleNote> = rules
+        .filter(|rule| (rule.stage == Stage::Join) == join)
+        .collect();
+    let _ = writeln!(
+        text,
+        "<details>\n<summary>Rules of {heading} that were judged ({})</summary>\n<ul>",
+        rules.len()
+    );
+    for rule in rules {
+        let (state, word) = match broken.contains(&*rule.rule) {
+            true => ("bad", "broken"),
+            false => ("good", "kept"),
+        };
+        let _ = writeln!(
+            text,
+            "<li><span class=\"state {state}\">{word}</span> <code>{}</code>: {}</li>",
+            escaped(&rule.rule),
+            escaped(rule.asks)
+        );
+    }
+    text.push_str("</ul>\n</details>\n");
 }
 
 fn one(rule: &BrokenRule, text: &mut String) {

@@ -146,6 +146,14 @@ pub struct RuleNote {
     pub slices: &'static [u8],
 }
 
+/// Returns a note of every rule that [`explain`] asks: those of the join, and those of a
+/// change where no step is known.
+pub fn judged_notes() -> Vec<RuleNote> {
+    let mut notes = notes();
+    notes.retain(|note| note.stage != Stage::ThisStep);
+    notes
+}
+
 /// Returns a note of every rule, in the order of the table.
 pub fn notes() -> Vec<RuleNote> {
     rules()
