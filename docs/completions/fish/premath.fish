@@ -144,6 +144,7 @@ complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_s
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
+complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l limit -d 'Show at most this many attempts, the latest [default: 50]' -r
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l issues -d 'Use this issue store [default: $PREMATH_ISSUES_PATH, else .premath/issues.jsonl of the repository root]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand issue; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'

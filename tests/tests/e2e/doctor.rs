@@ -357,6 +357,17 @@ const PROBLEMS: &[Problem] = &[
         symlink("/bin/true", bin.join("true")).unwrap();
         fs::write(scratch.home().join("alone"), "").unwrap();
     }),
+    Problem {
+        also: Some("git-missing"),
+        ..problem("push-git-missing", |scratch| {
+            let there = scratch.folder().join("there.git");
+            git2::Repository::init_bare(&there).unwrap();
+            push_to(scratch, &there.display().to_string());
+            let bin = scratch.home().join("bin");
+            symlink("/bin/true", bin.join("true")).unwrap();
+            fs::write(scratch.home().join("alone"), "").unwrap();
+        })
+    },
     problem("git-old", |scratch| {
         program(scratch, "git", "echo 'git version 2.31.8'");
     }),

@@ -282,10 +282,11 @@ fn a_batch_of_conflicts_ends_landed_or_blocked_with_every_commit_green() {
     in_order(&scratch);
 }
 
-/// The doctor finds nothing.
+/// The doctor finds nothing but warnings about the machine and the settings.
 pub(super) fn in_order(scratch: &Scratch) {
     let doctor = scratch.premath(["doctor"]).end().exits(0);
-    assert!(doctor.stdout.contains("no findings"), "{}", doctor.stdout);
+    let last = doctor.stdout.lines().last().unwrap_or_default();
+    assert!(last.starts_with("no "), "{}", doctor.stdout);
 }
 
 /// Commits a file to the target, as a process that takes no lock of the harness.

@@ -29,7 +29,7 @@ fn a_panic_restores_the_terminal_before_it_says_what_happened() {
     restored(&view);
     // It is on the screen that stays.
     view.shows("a panic of the probe");
-    // Where another thread panics, the program goes on, and its lines are seen.
+    // Where another thread panics, the program continues, and its lines are seen.
     let mut view = panicking(&scratch, "thread");
     view.shows("the probe continues");
     assert_eq!(view.ends().code(), Some(0));
@@ -53,7 +53,7 @@ fn signals_to_a_coordinator_drain_it_and_restore_its_terminal() {
 }
 
 #[test]
-fn a_view_beside_a_coordinator_that_is_killed_goes_on_and_restores_its_terminal() {
+fn a_view_beside_a_coordinator_that_is_killed_continues_and_restores_its_terminal() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let batch = scratch.batch(WORK, "true").start();
     started(&scratch, "a");

@@ -34,7 +34,7 @@ fn headers_that_are_not_there_refuse_the_batch_before_it_begins() {
         let said = format!("{}{}", refused.stdout, refused.stderr);
         assert!(!said.contains("s3cret"), "{said}");
     }
-    // A variable that the environment lets pass to commands is no place for a secret.
+    // A variable that passes to commands must not hold a secret.
     let leaked = scratch
         .batch("true", "true")
         .env("E2E_OTLP", "a=b")
@@ -78,7 +78,7 @@ fn what_a_receiver_rejects_is_counted_and_its_words_are_escaped() {
         !said.contains('\u{1b}') && !said.contains("\nerror: forged"),
         "{said}"
     );
-    // A body that is no answer, and one that is too long, take nothing back.
+    // Neither a body of another kind nor one that is too long takes anything back.
     for body in [b"<html>".to_vec(), vec![b'x'; 1 << 20]] {
         let (url, _posted) = receiver_saying(body);
         let scratch = exported(1, &["a"], &url, "");

@@ -538,7 +538,9 @@ fn a_blocked_issue_shows_its_class_and_the_link_leads_to_its_evidence() {
         evidence.body
     );
     assert!(
-        evidence.body.contains("rules were judged"),
+        evidence
+            .body
+            .contains("Rules of the join that were judged ("),
         "{}",
         evidence.body
     );

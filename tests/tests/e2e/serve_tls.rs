@@ -125,6 +125,10 @@ fn a_browser_that_trusts_the_certificate_gets_a_cookie_for_that_host_alone() {
     let cookie = cookie.split(';').next().unwrap();
     let page = reached.send("GET /", &[("Host", host), ("Cookie", cookie)], "");
     assert_eq!(page.status, 200);
+    // The token of the printed address opens the page, and is none of programs.
+    let bearer = format!("Bearer {token}");
+    let headers = [("Host", host), ("Authorization", &*bearer)];
+    assert_eq!(reached.send("GET /status.json", &headers, "").status, 401);
     // The name counts, and the scheme of the page that sends a form.
     for (name, status) in [(host, 200), ("127.0.0.2", 403), ("localhost", 403)] {
         let other = reached.send("GET /", &[("Host", name), ("Cookie", cookie)], "");

@@ -4,6 +4,7 @@ use crate::environment::{self, EnvironmentRules};
 use crate::settings::{Settings, trusted_path};
 use crate::supervisor::confine::scratch::Scratch;
 use crate::supervisor::{CommandSpec, Exit, ExitCause, Supervisor, SupervisorError, shell};
+use premath_kernel::json::plain::plain;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -43,7 +44,7 @@ if [ -z "$ssh" ]; then
   GIT_SSH_COMMAND='ssh -o BatchMode=yes'
   export GIT_SSH_COMMAND
 fi
-exec git ls-remote -- "$url" "$PREMATH_PUSH_REF""#;
+exec git -c protocol.ext.allow=never ls-remote -- "$url" "$PREMATH_PUSH_REF""#;
 
 /// A program of this machine that could not be asked.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +84,7 @@ fn said(stderr: &str) -> String {
     let lines: Vec<&str> = lines.filter(is_said).take(LINES_MAX).collect();
     match lines.is_empty() {
         true => "git printed nothing".to_owned(),
-        false => lines.join("; ").chars().take(SAID_MAX).collect(),
+        false => plain(&lines.join("; ")).chars().take(SAID_MAX).collect(),
     }
 }
 
@@ -96,14 +97,15 @@ pub fn git_version(repository: &Path) -> String {
     spec.env = environment::of_command(std::env::vars_os(), &rules, false, &path);
     spec.limit = VERSION_LIMIT;
     match ask(spec) {
-        Ok(answered) if answered.passed() => answered.stdout.trim().to_owned(),
+        Ok(answered) if answered.passed() => plain(answered.stdout.trim()).into_owned(),
         Ok(answered) => answered.why(VERSION_LIMIT),
         Err(error) => error.to_string(),
     }
 }
 
 /// Returns the commit of a branch of the remote that is pushed to; `None` where it has
-/// no such branch. It is reached as a push reaches it, and asks for nothing.
+/// no such branch. The first address that pushes go to is asked, with git's settings and
+/// ssh command, and without a prompt of git.
 ///
 /// # Errors
 ///
@@ -114,12 +116,14 @@ pub fn remote_commit(
     branch: &str,
 ) -> Result<Option<String>, String> {
     let repository = &settings.roots.repository;
-    let variables: [(&str, OsString); 5] = [
+    let reference = format!("refs/heads/{branch}");
+    let variables: [(&str, OsString); 6] = [
         ("PREMATH_PUSH_FROM", repository.clone().into()),
         ("PREMATH_PUSH_REMOTE", remote.into()),
-        ("PREMATH_PUSH_REF", format!("refs/heads/{branch}").into()),
+        ("PREMATH_PUSH_REF", reference.clone().into()),
         ("PATH", trusted_path(repository)),
         ("GIT_TERMINAL_PROMPT", "0".into()),
+        ("GIT_ASKPASS", OsString::new()),
     ];
     let mut spec = shell(ASK);
     let inherited = settings.inherited();
@@ -129,9 +133,14 @@ pub fn remote_commit(
     if !answered.passed() {
         return Err(answered.why(REMOTE_LIMIT));
     }
-    let is_commit = |word: &&str| word.len() >= 40 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    let mut words = answered.stdout.split_whitespace();
-    Ok(words.next().filter(is_commit).map(str::to_owned))
+    let is_commit = |word: &str| word.len() >= 40 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    // Git answers with every reference that ends like the one that it was asked for.
+    let mut lines = answered
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once('\t'));
+    let commit = lines.find(|(commit, name)| *name == reference && is_commit(commit));
+    Ok(commit.map(|(commit, _)| commit.to_owned()))
 }
 
 /// Has a supervisor run a command to its end.

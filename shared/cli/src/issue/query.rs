@@ -363,6 +363,23 @@ pub(crate) fn no_such(id: &str) -> LeaseRefusal {
     }
 }
 
+/// Returns the longer texts of an issue, each below its name.
+fn texts(row: &IssueRow) -> String {
+    let mut text = String::new();
+    for (name, field) in [
+        ("description", "description"),
+        ("design", "design"),
+        ("acceptance criteria", "acceptance_criteria"),
+        ("notes", "notes"),
+    ] {
+        let value = row.text_of(field);
+        if !value.trim().is_empty() {
+            let _ = write!(text, "\n{name}\n{}", block(&value));
+        }
+    }
+    text
+}
+
 fn shown(row: &IssueRow, view: &MemoryView<'_>, past: Past) -> Answer {
     let issue = &row.issue;
     let attempts = past.text();
@@ -408,17 +425,7 @@ fn shown(row: &IssueRow, view: &MemoryView<'_>, past: Past) -> Answer {
             let _ = writeln!(text, "{name:<10}{}", plain(&value));
         }
     }
-    for (name, field) in [
-        ("description", "description"),
-        ("design", "design"),
-        ("acceptance criteria", "acceptance_criteria"),
-        ("notes", "notes"),
-    ] {
-        let value = row.text_of(field);
-        if !value.trim().is_empty() {
-            let _ = write!(text, "\n{name}\n{}", block(&value));
-        }
-    }
+    text.push_str(&texts(row));
     if let Some(failure) = failure {
         let _ = write!(text, "\nlast failure\n{}", block(&failure));
     }

@@ -72,7 +72,8 @@ pub(super) struct Door {
 impl Door {
     /// Makes the door of a server at an address, which is reached by TLS if it has a
     /// host's name. Programs bear the token, or without one what the printed address
-    /// bears.
+    /// bears: without TLS this opens the page only to who knows its name too. With TLS
+    /// the name is known, and programs need a token of their own.
     pub(super) fn new(
         address: SocketAddr,
         host: Option<&str>,
@@ -82,17 +83,14 @@ impl Door {
         let (port, is_tls) = (address.port(), host.is_some());
         let (names, name, origin) = match host {
             Some(host) => {
-                // Browsers leave out the usual port.
-                let name = match port {
-                    443 => host.to_owned(),
-                    _ => format!("{host}:{port}"),
-                };
+                let name = with_port(host, port, 443);
                 let origin = format!("https://{name}");
                 (Names::of_tls(&name), name, origin)
             }
             None => {
                 let label = Secret::random()?;
-                let name = format!("{}.localhost:{port}", &label.reveal()[..NAME_LENGTH]);
+                let label = &label.reveal()[..NAME_LENGTH];
+                let name = with_port(&format!("{label}.localhost"), port, 80);
                 let names = Names::of(address).with(&name);
                 (names, name, format!("http://{address}"))
             }
@@ -102,7 +100,11 @@ impl Door {
             name,
             origin,
             is_tls,
-            token: token.unwrap_or_else(|| Token::from(entry.clone())),
+            token: match token {
+                Some(token) => token,
+                None if is_tls => Token::from(Secret::random()?),
+                None => Token::from(entry.clone()),
+            },
             entry,
             cookie: Secret::random()?,
             // With this prefix a browser takes it from no other name, and not without TLS.
@@ -187,6 +189,14 @@ impl Door {
             headers.insert(LOCATION, rest);
         }
         response
+    }
+}
+
+/// Returns a host with its port, without the usual one: browsers leave it out.
+fn with_port(host: &str, port: u16, usual: u16) -> String {
+    match port == usual {
+        true => host.to_owned(),
+        false => format!("{host}:{port}"),
     }
 }
 

@@ -28,8 +28,9 @@ const HOST_MAX: usize = 253;
 
 /// Arguments of `premath serve`.
 ///
-/// The printed address has a token that every request needs; it is valid until the server
-/// ends. Programs send it as `Authorization: Bearer TOKEN`, and can only read.
+/// The printed address has a token that gives a browser its cookie; it is valid until the
+/// server ends. Programs send it, or that of --token-file, as `Authorization: Bearer
+/// TOKEN`, and can only read. With TLS they need --token-file.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Serve this repository

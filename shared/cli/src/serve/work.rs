@@ -139,7 +139,7 @@ impl Site {
     async fn report(self: &Arc<Self>, batch: String) -> Result<Option<Arc<Report>>, CliError> {
         let made = self.reports.made.load(Ordering::Acquire);
         let mut kept = Arc::clone(&self.reports.kept).lock_owned().await;
-        // The lock goes with the work, which goes on where the client went away.
+        // The lock goes with the work, which continues where the client went away.
         self.read(move |site| site.kept_report(&batch, &mut kept, made))
             .await
     }

@@ -203,14 +203,17 @@ fn agents_of(root: &Path) -> Vec<AgentFacts> {
 }
 
 /// Counts the governing files that changed since they were accepted; those of a
-/// repository that never accepted any are accepted by its first batch.
+/// repository that never accepted any are accepted by its first batch. What cannot be
+/// read counts as a change.
 fn unaccepted(roots: &MemoryRoots) -> usize {
-    let Ok(Some(record)) = trust::read(roots) else {
-        return 0;
+    let record = match trust::read(roots) {
+        Ok(Some(record)) => record,
+        Ok(None) => return 0,
+        Err(_) => return 1,
     };
     let governing = Governing::of_agents(Agent::governing_files());
     let now = survey(&roots.repository, governing);
-    now.map_or(0, |now| record.files().changes_to(&now.files).len())
+    now.map_or(1, |now| record.files().changes_to(&now.files).len())
 }
 
 fn issue_faults(issues: &Path) -> Result<Vec<IssueFault>, CliError> {

@@ -4,8 +4,8 @@ use crate::json::stamp::Stamp;
 use crate::policy::turn::ToolClass;
 
 /// A call of an agent, with the times at which the harness took the events of its
-/// hooks. They are of the harness's own clock; what an agent says of times is not
-/// used.
+/// hooks. They are of the harness's own clock; times that an agent reports are
+/// not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedCall {
     /// The round of the agent, from 1.

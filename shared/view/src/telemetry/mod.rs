@@ -235,7 +235,7 @@ impl Telemetry {
 }
 
 /// Reads from the answer to either message how many spans or points the receiver did
-/// not take, and why; `None` where it took all and says nothing.
+/// not take, and why; `None` where it took all and has no message.
 pub fn rejection(answer: &[u8]) -> Option<(u64, String)> {
     let partial = Answer::decode(answer).ok()?.partial_success?;
     let count = u64::try_from(partial.rejected).unwrap_or(0);

@@ -105,6 +105,11 @@ fn git(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
     }
     program(facts.git_program.as_ref(), found);
     if let Some(push) = &facts.push {
+        if facts.git_program == Some(GitProgram::Missing) {
+            let (check, next) = (&PUSH_GIT_MISSING, "install git");
+            let problem = format!("`push = \"{}\"` is set, and git is missing", push.remote);
+            found.push(HealthFinding::of(check, "git", problem, next));
+        }
         remote(push, found);
     }
 }
@@ -114,7 +119,7 @@ fn program(git: Option<&GitProgram>, found: &mut Vec<HealthFinding>) {
     let (check, problem) = match git {
         None => return,
         Some(GitProgram::Missing) => {
-            let problem = "pushes, filters and the commands of steps need it";
+            let problem = "filters, and the commands of many steps, need it";
             (&GIT_MISSING, problem.to_owned())
         }
         Some(GitProgram::Said(said)) => match GitVersion::read(said) {

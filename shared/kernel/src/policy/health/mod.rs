@@ -103,8 +103,9 @@ checks! {
     NO_COMMIT "no-commit" Warning ask "The repository has no commit; lanes need one.";
     AUTHOR_MISSING "author-missing" Warning ask "Git has no `user.name` or no `user.email`: commits are made in the harness's name.";
     GIT_SETTING_UNUSUAL "git-setting-unusual" Warning ask "A setting of git makes lanes differ from what is committed.";
-    GIT_MISSING "git-missing" Error ask "There is no `git` on `PATH`.";
+    GIT_MISSING "git-missing" Warning ask "There is no `git` on `PATH`.";
     GIT_OLD "git-old" Error ask "Git is older than 2.32, or does not say its version.";
+    PUSH_GIT_MISSING "push-git-missing" Error ask "Pushes are set, and there is no `git` on `PATH` to make them.";
     PUSH_REMOTE_MISSING "push-remote-missing" Error ask "The remote that the landing target is pushed to is not configured.";
     PUSH_REMOTE_UNREACHABLE "push-remote-unreachable" Error ask "The remote that the landing target is pushed to does not answer, or is a folder without a repository.";
     PUSH_REFUSED "push-refused" Error ask "The remote has commits that the landing target does not have: a push is refused.";
