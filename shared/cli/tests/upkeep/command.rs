@@ -13,7 +13,7 @@ fn a_repository_in_order_says_what_landed() {
     let last = said.lines().last().unwrap();
     assert_eq!(
         last,
-        "no findings: 1 closed issue is on harness/integration"
+        "no errors, 1 warning: 1 closed issue is on harness/integration"
     );
     assert_eq!(scratch.clean(&[]), [""; 0]);
     let document = scratch.run(&["doctor", "--json"]).json();
