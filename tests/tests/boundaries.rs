@@ -341,9 +341,7 @@ impl Ground {
             assert_eq!(status.within(lane).end().exits(0).stdout, "");
         }
         assert_eq!(self.scratch.leftovers(), [""; 0]);
-        let doctor = self.scratch.premath(["doctor"]).end().exits(0);
-        let last = doctor.stdout.lines().last().unwrap_or_default();
-        assert!(last.starts_with("no "), "{}", doctor.stdout);
+        self.scratch.premath(["doctor"]).end().exits(0);
         let audit = self.scratch.premath(["audit"]).end();
         assert_eq!(audit.code, Some(0), "{}{}", audit.stdout, audit.stderr);
         if let Some(there) = &self.there {

@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use premath_evidence::TimedCalls;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::WORK_ROUNDS;
-use premath_kernel::record::timed_call::TimedCall;
+use premath_kernel::record::timed_call::{CALLS_MAX, TimedCall};
 use premath_kernel::record::trajectory::StepRow;
 use premath_memory::hook_journals;
 use std::path::{Path, PathBuf};
@@ -180,7 +180,7 @@ impl Sender {
             let further = rows.try_iter().take(ROWS_MAX - 1);
             let mut some: Vec<RecordedRow> = [first].into_iter().chain(further).collect();
             for recorded in &mut some {
-                recorded.calls = calls_of(&self.streams, &recorded.row);
+                (recorded.calls, recorded.more_calls) = calls_of(&self.streams, &recorded.row);
             }
             let until = Instant::now() + self.settings.timeout;
             for export in (self.encoder)(&some) {
@@ -197,18 +197,22 @@ impl Sender {
     }
 }
 
-/// Returns the calls of an attempt's agent, from the journals of its hooks; none where
-/// it has none.
-fn calls_of(streams: &Path, row: &StepRow) -> Vec<TimedCall> {
-    let mut all = Vec::new();
+/// Returns the first calls of an attempt's agent, from the journals of its hooks, and
+/// how many more it had; none where it has none. An agent decides how many there are.
+fn calls_of(streams: &Path, row: &StepRow) -> (Vec<TimedCall>, u64) {
+    let (mut all, mut more) = (Vec::new(), 0);
     if row.agent.is_none() {
-        return all;
+        return (all, more);
     }
     for (phase, round) in WORK_ROUNDS.iter().zip(1..) {
         let file = witness::file(streams, &row.step_id, phase, "hooks.jsonl");
         let mut calls = TimedCalls::of_round(round);
         match hook_journals::lines_of(&file, |line| calls.take(line)) {
-            Ok(true) => all.extend(calls.into_calls()),
+            Ok(true) => {
+                all.extend(calls.into_calls());
+                more += all.len().saturating_sub(CALLS_MAX) as u64;
+                all.truncate(CALLS_MAX);
+            }
             Ok(false) => break,
             Err(error) => {
                 tracing::warn!(%error, "telemetry has no calls of an attempt");
@@ -216,7 +220,7 @@ fn calls_of(streams: &Path, row: &StepRow) -> Vec<TimedCall> {
             }
         }
     }
-    all
+    (all, more)
 }
 
 /// Posts one document.

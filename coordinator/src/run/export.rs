@@ -17,7 +17,7 @@ pub(super) fn exporter(batch: &Arc<Batch>) -> Option<Exporter> {
 fn exports(telemetry: &mut Telemetry, rows: &[RecordedRow]) -> Vec<Export> {
     let spans = rows
         .iter()
-        .flat_map(|recorded| telemetry.take(&recorded.row, &recorded.calls));
+        .flat_map(|recorded| telemetry.take(&recorded.row, &recorded.calls, recorded.more_calls));
     let spans: Vec<_> = spans.collect();
     let traces = telemetry.traces(spans).into_iter();
     let traces = traces.map(|body| (TRACES_PATH, body));

@@ -694,7 +694,7 @@ complete -c premath -n "__fish_premath_using_subcommand sandbox; and __fish_seen
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l repo-root -d 'Use the repository that contains this folder [default: .]' -r -F
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l repair-into -d 'Write the readable rows of the issue store into this new file' -r -F
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l fix -d 'Repair what can be repaired safely, and say what is left'
-complete -c premath -n "__fish_premath_using_subcommand doctor" -l verify -d 'Run the verification without any work, as a batch does before it begins'
+complete -c premath -n "__fish_premath_using_subcommand doctor" -l verify -d 'Run the verification without any work, also where `startup` is off'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -l json -d 'Answer with one JSON document on stdout'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c premath -n "__fish_premath_using_subcommand doctor" -s V -l version -d 'Print version'

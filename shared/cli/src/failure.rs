@@ -121,7 +121,7 @@ impl Left {
     }
 
     /// Returns whether a file may be there.
-    fn may_have(&self, path: &Path) -> bool {
+    pub(crate) fn may_have(&self, path: &Path) -> bool {
         let names = self.names.as_ref();
         names.is_none_or(|names| path.file_name().is_some_and(|name| names.contains(name)))
     }
@@ -177,9 +177,6 @@ fn output(
     roots: &MemoryRoots,
     left: &Left,
 ) -> Option<(PathBuf, PathBuf)> {
-    if left.names.as_ref().is_some_and(HashSet::is_empty) {
-        return None;
-    }
     phases(row).find_map(|phase| {
         let of_step = |folder, kind| artifact::of_step(folder, &row.step_id, phase, kind);
         let stderr = of_step(&roots.streams, "stderr");

@@ -37,31 +37,28 @@ fn temporary_beside(path: &Path) -> PathBuf {
 /// Names the file of a step's phase; a name too long for the disk ends in its
 /// digest.
 pub fn of_step(folder: &Path, step_id: &str, phase: &str, extension: &str) -> PathBuf {
+    folder.join(format!("{}.{phase}.{extension}", stem_of(step_id)))
+}
+
+/// Returns what the names of a step's files begin with, before the phase.
+fn stem_of(step_id: &str) -> String {
     const LONGEST: usize = 180;
-    let mut stem = token::encode(step_id);
-    if stem.len() > LONGEST {
-        let digest = canonical::sha256_hex(step_id.as_bytes());
-        stem.truncate(LONGEST - 17);
-        stem = format!("{stem}-{}", &digest[..16]);
+    let stem = token::encode(step_id);
+    if stem.len() <= LONGEST {
+        return stem;
     }
-    folder.join(format!("{stem}.{phase}.{extension}"))
+    let digest = canonical::sha256_hex(step_id.as_bytes());
+    format!("{}-{}", &stem[..LONGEST - 17], &digest[..16])
 }
 
 /// Names the files of some steps in a folder, of one look at it; a folder that cannot
-/// be read has none.
+/// be read has none. A phase may have a point, so files of a step whose id begins with
+/// one of these and a point are named too.
 pub fn names_of_steps<'a>(
     folder: &Path,
     step_ids: impl Iterator<Item = &'a str>,
 ) -> HashSet<OsString> {
-    let of_step = |step_id| of_step(Path::new(""), step_id, "", "").into_os_string();
-    let stems: HashSet<Vec<u8>> = step_ids
-        .map(|step_id| of_step(step_id).into_encoded_bytes())
-        .map(|mut name| {
-            // Without the points before the phase and the kind.
-            name.truncate(name.len().saturating_sub(2));
-            name
-        })
-        .collect();
+    let stems: HashSet<Vec<u8>> = step_ids.map(|id| stem_of(id).into_bytes()).collect();
     let is_wanted = |name: &OsString| {
         let bytes = name.as_encoded_bytes();
         memchr::memrchr_iter(b'.', bytes).any(|at| stems.contains(&bytes[..at]))
@@ -471,5 +468,30 @@ mod tests {
         assert!(name(&long).len() < 255);
         assert_ne!(name(&long), name(&format!("{long}y")));
         assert_eq!(name("w.1.a/b.1"), "w.1.a%2Fb.1.verify.json");
+    }
+
+    #[test]
+    fn the_files_of_some_steps_are_those_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = "x".repeat(300);
+        let of = |id: &str, kind: &str| of_step(folder.path(), id, "verify", kind);
+        let wanted = [
+            of("w.1.a.1", "stdout"),
+            of("w.1.a.1", "stdout.gz"),
+            of(&long, "stderr"),
+        ];
+        let others = [
+            of("w.1.a.11", "stdout"),
+            of("w.1.a", "stdout"),
+            of(&format!("{long}y"), "stderr"),
+        ];
+        for path in wanted.iter().chain(&others) {
+            fs::write(path, "x").unwrap();
+        }
+        let found = names_of_steps(folder.path(), ["w.1.a.1", &long].into_iter());
+        let names = wanted.iter().map(|path| path.file_name().unwrap().into());
+        assert_eq!(found, names.collect());
+        let none = names_of_steps(&folder.path().join("none"), ["w.1.a.1"].into_iter());
+        assert!(none.is_empty());
     }
 }

@@ -221,7 +221,8 @@ pub fn each_row(path: &Path, mut take: impl FnMut(u64, StepRow)) -> Result<Vec<u
 }
 
 /// Takes the rows that name an issue, with the numbers of their lines, without holding
-/// them. Only lines that name the issue are parsed; those that are not rows are left out.
+/// them. Only lines that may name the issue are parsed; those that are not rows are left
+/// out.
 ///
 /// # Errors
 ///
@@ -236,8 +237,14 @@ pub fn each_row_naming(
     }
     let named = serde_json::Value::from(issue_id).to_string();
     let finder = memchr::memmem::Finder::new(named.as_bytes());
+    // Another program may escape what need not be escaped.
+    let escapes = ["\\u", "\\/"].map(memchr::memmem::Finder::new);
+    let may_name = |line: &[u8]| {
+        let mut finders = [&finder].into_iter().chain(&escapes);
+        finders.any(|finder| finder.find(line).is_some())
+    };
     let taken = |line: JournalLine<'_>| {
-        if finder.find(line.bytes).is_some()
+        if may_name(line.bytes)
             && let Ok(row) = StepRow::parse(line.bytes)
         {
             take(line.number, row);
@@ -433,5 +440,38 @@ mod tests {
         assert_eq!(trajectory.chain_head().unwrap(), None);
         trajectory.append(&row("4")).unwrap();
         assert!(broken(&path).is_empty());
+    }
+
+    #[test]
+    fn rows_that_name_an_issue_are_taken_and_what_is_no_row_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let named = |path: &Path| {
+            let mut found = Vec::new();
+            each_row_naming(path, "é\"1", |number, row| {
+                found.push((number, row.step_id))
+            })
+            .unwrap();
+            let found = found
+                .into_iter()
+                .map(|(number, id)| (number, id.to_string()));
+            found.collect::<Vec<_>>()
+        };
+        assert_eq!(named(&path), []);
+        let log = Trajectory::open(&path).unwrap();
+        for (step, issue) in [("s1", "é\"1"), ("s2", "é\"11"), ("s3", "é\"1")] {
+            let mut row = row(step);
+            row.issue_id = Some(issue.into());
+            log.append(&row).unwrap();
+        }
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        text.insert_str(0, "{\"issueId\":\"é\\\"1\"}\n");
+        let escaped = text.lines().nth(1).unwrap().replace('é', "\\u00e9");
+        text.push_str(&escaped.replace("s1", "s4"));
+        text.push('\n');
+        std::fs::write(&path, text).unwrap();
+        let expected = [(2, "s1"), (4, "s3"), (5, "s4")];
+        let expected = expected.map(|(number, id)| (number, id.to_owned()));
+        assert_eq!(named(&path), expected);
     }
 }

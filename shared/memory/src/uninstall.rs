@@ -29,8 +29,9 @@ const OWN: [&str; 16] = [
 ];
 
 /// The names of ours in the git folder that all worktrees share.
-const OWN_IN_GIT: [&str; 8] = [
+const OWN_IN_GIT: [&str; 9] = [
     "premath-control",
+    "premath-lane.flock",
     "premath-landing-wait.flock",
     "premath-landing.flock",
     "premath-projections.flock",

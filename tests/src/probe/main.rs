@@ -86,7 +86,6 @@ fn fast_open(address: SocketAddr) -> ProbeResult {
     Ok(())
 }
 
-/// Reads hexadecimal digits.
 /// Shows the live view as a program that runs a batch does, and panics at a sign.
 fn panics(place: &str, root: &Path, go: &Path) -> ProbeResult {
     let view = Beside::of(&MemoryRoots::at(root)).ok_or("there is no terminal")?;
@@ -104,6 +103,7 @@ fn panics(place: &str, root: &Path, go: &Path) -> ProbeResult {
     Ok(())
 }
 
+/// Reads hexadecimal digits.
 fn bytes(digits: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let pairs = (0..digits.len() / 2).map(|at| &digits[2 * at..2 * at + 2]);
     Ok(pairs

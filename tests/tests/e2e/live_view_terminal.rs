@@ -1,7 +1,7 @@
 //! The terminal after the live view, however it ends, and what the view costs.
 
 use super::live_view::{WORK, coordinator, finish, release, restored, started, status, watch};
-use premath_tests::{Scratch, Terminal, binaries, issue};
+use premath_tests::{Length, Scratch, Terminal, binaries, issue};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -103,8 +103,10 @@ fn sixteen_lanes_cost_little_and_a_storm_of_resizes_neither_flickers_nor_stays()
     ids.iter().for_each(|id| started(&scratch, id));
     let mut view = watch(&scratch, 80, 24);
     view.shows("lanes: 16 of 16 at work");
+    // In quick form the machine is busy with other tests.
+    let most_used = Length::asked("the share of a processor of a view").pick(10, 3) as f64;
     let idle = share(&view, Duration::from_secs(5));
-    assert!(idle <= 3.0, "{idle:.1} % of a processor");
+    assert!(idle <= most_used, "{idle:.1} % of a processor");
     // The size is the same each time: nothing is cleared, little is painted.
     let before = view.printed();
     let stormed = used(&view);
@@ -118,10 +120,12 @@ fn sixteen_lanes_cost_little_and_a_storm_of_resizes_neither_flickers_nor_stays()
     let printed = view.printed()[before.len()..].to_owned();
     let clears = [count(&printed, "\u{1b}[2J"), count(&printed, "\u{1b}[J")];
     assert_eq!(clears, [0, 0], "{printed:?}");
-    // Whole pictures come a tenth of a second apart.
-    assert!(printed.len() < 40 * 80 * 24, "{} bytes", printed.len());
+    // Whole pictures come a tenth of a second apart; a cell is a byte and its colours.
+    let pictures = usize::try_from(began.elapsed().as_millis() / 100).unwrap() + 2;
+    let most = pictures * 2 * 80 * 24;
+    assert!(printed.len() < most, "{} bytes", printed.len());
     let after = share(&view, Duration::from_secs(5));
-    assert!(after <= 3.0, "{after:.1} % of a processor");
+    assert!(after <= most_used, "{after:.1} % of a processor");
     // Each picture is one update of the terminal.
     let all = view.printed();
     let updates = ["\u{1b}[?2026h", "\u{1b}[?2026l"].map(|mark| count(&all, mark));
@@ -137,7 +141,7 @@ fn sixteen_lanes_cost_little_and_a_storm_of_resizes_neither_flickers_nor_stays()
     view.shows("lanes: 16 of 16 at work");
     view.shows("q quit");
     let last = share(&view, Duration::from_secs(5));
-    assert!(last <= 3.0, "{last:.1} % of a processor");
+    assert!(last <= most_used, "{last:.1} % of a processor");
     let figures = format!(
         "16 lanes: {idle:.1} % idle, {stormed:?} for 200 signals ({} bytes), {after:.1} % and \
          {last:.1} % afterwards",

@@ -103,6 +103,9 @@ fn spans_are_the_rows_of_the_run_log_and_sums_those_of_status() {
     );
     spans_are_those_of_the_run_log(&scratch, &posted, 1);
     sums_are_those_of_status(&scratch, &posted);
+    let points = points(&posted, "error.type");
+    let is_failure = |name: &&String| name.starts_with("premath.batch.failed_attempts/");
+    assert!(points.keys().any(|name| is_failure(&name)), "{points:?}");
 }
 
 /// Asserts that each row has its span, below its lane, below the batch.

@@ -133,7 +133,7 @@ fn cost_and_model_are_those_that_the_agent_reported() {
         "--startup",
         "off",
     ]);
-    run.arg("--worktree").arg(&scratch.lanes[0]).end();
+    run.arg("--worktree").arg(&scratch.lanes[0]).end().exits(0);
     let posted: Vec<Posted> = posted.try_iter().collect();
     sums_are_those_of_status(&scratch, &posted);
     let attempts = scratch.steps_of("a").len() as f64;

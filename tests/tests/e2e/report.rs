@@ -165,6 +165,33 @@ fn a_report_and_a_history_have_failures_with_their_proof_and_commands() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
+    the_latest_alone(&scratch, attempts);
+}
+
+/// Asserts that a limit leaves out attempts, and neither their number nor their totals.
+fn the_latest_alone(scratch: &Scratch, attempts: &[Value]) {
+    let show = |limit: &str| {
+        let show = ["issue", "show", "c", "--limit", limit];
+        let text = scratch.premath(show).end().exits(0).stdout;
+        (
+            text,
+            scratch.premath(show).arg("--json").end().exits(0).json(),
+        )
+    };
+    let all = show("2").1;
+    assert_eq!(all["attempts"].as_array().unwrap(), attempts);
+    assert_eq!(all["earlierAttempts"], 0, "{all}");
+    let (text, one) = show("1");
+    assert_eq!(one["attempts"].as_array().unwrap(), &attempts[1..]);
+    assert_eq!(one["earlierAttempts"], 1, "{one}");
+    assert_eq!(one["attemptTotals"], all["attemptTotals"]);
+    assert_eq!(one["attemptTotals"]["attempts"], 2, "{one}");
+    assert!(text.contains("attempts (2), latest first"), "{text}");
+    assert!(
+        text.contains("\n1 earlier not shown; `--limit 2` shows all\n"),
+        "{text}"
+    );
+    assert!(!text.contains("| three is two"), "{text}");
 }
 
 #[test]

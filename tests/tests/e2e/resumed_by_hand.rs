@@ -2,6 +2,7 @@
 
 use crate::agents::{batch, reaches_alone};
 use premath_evidence::Agent;
+use premath_kernel::json::plain::shell_word;
 use premath_tests::agents::{Installed, Profile, missing};
 use premath_tests::model::{Journal, ModelServer, Scripts};
 use premath_tests::{PATIENCE, Scratch, issue, skipped};
@@ -36,8 +37,8 @@ fn scripts(scratch: &Scratch) -> Scripts {
     Scripts::of_folder(&folder).unwrap()
 }
 
-/// Runs a batch in a sandbox mode; returns the attempt that `issue show` prints, and the
-/// text of it for a person.
+/// Runs a batch in a sandbox mode; returns the attempt that `issue show` has, and gives
+/// what it prints for a person to `then`.
 fn attempt(agent: Agent, mode: &str, then: impl Fn(&Scratch, &Profile, &Installed, &str)) -> Value {
     let Some(installed) = Installed::find(agent) else {
         skipped("a session that is resumed by hand", &missing(agent));
@@ -81,7 +82,7 @@ fn expected(scratch: &Scratch, agent: Agent, text: &str) -> String {
         _ => "claude --resume",
     };
     let lane = scratch.lanes[0].canonicalize().unwrap();
-    let begin = format!("cd '{}' && {resume} ", lane.display());
+    let begin = format!("cd {} && {resume} ", shell_word(lane.to_str().unwrap()));
     assert!(command.starts_with(&begin), "{command} is not {begin}…");
     command.to_owned()
 }

@@ -19,28 +19,21 @@ const HOST: &str = "batch.example";
 /// A certificate for [`HOST`], which signed itself, with its key: both in files that no
 /// step can read.
 struct Certificate {
-    _folder: tempfile::TempDir,
     chain: PathBuf,
     key: PathBuf,
 }
 
 impl Certificate {
-    fn new() -> Self {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fn new(scratch: &Scratch) -> Self {
+        let folder = scratch.root.join(".premath/private");
+        fs::create_dir_all(&folder).unwrap();
         let names = vec![HOST.to_owned()];
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
-        let (chain, key) = (
-            folder.path().join("chain.pem"),
-            folder.path().join("key.pem"),
-        );
+        let (chain, key) = (folder.join("chain.pem"), folder.join("key.pem"));
         fs::write(&chain, cert.pem()).unwrap();
         fs::write(&key, signing_key.serialize_pem()).unwrap();
         fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-        Self {
-            _folder: folder,
-            chain,
-            key,
-        }
+        Self { chain, key }
     }
 
     fn flags(&self) -> Vec<String> {
@@ -110,7 +103,8 @@ impl Reached {
 
 #[test]
 fn a_browser_that_trusts_the_certificate_gets_a_cookie_for_that_host_alone() {
-    let (scratch, certificate) = (Scratch::new(0), Certificate::new());
+    let scratch = Scratch::new(0);
+    let certificate = Certificate::new(&scratch);
     let reached = Reached::start(&scratch, &certificate);
     let host = reached.host();
     assert!(host.starts_with("batch.example:"), "{host}");
@@ -143,7 +137,8 @@ fn a_browser_that_trusts_the_certificate_gets_a_cookie_for_that_host_alone() {
 #[test]
 fn a_client_without_tls_gets_nothing() {
     use std::io::{Read, Write};
-    let (scratch, certificate) = (Scratch::new(0), Certificate::new());
+    let scratch = Scratch::new(0);
+    let certificate = Certificate::new(&scratch);
     let reached = Reached::start(&scratch, &certificate);
     let mut stream = reached.connect();
     let ask = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", reached.host());
@@ -156,7 +151,8 @@ fn a_client_without_tls_gets_nothing() {
 
 #[test]
 fn a_certificate_or_key_that_cannot_be_used_is_named() {
-    let (scratch, certificate) = (Scratch::new(0), Certificate::new());
+    let scratch = Scratch::new(0);
+    let certificate = Certificate::new(&scratch);
     let refused = |words: &str| {
         let run = scratch.premath(["serve"]).args(certificate.flags()).end();
         run.exits(2).says(words);
@@ -169,7 +165,9 @@ fn a_certificate_or_key_that_cannot_be_used_is_named() {
     fs::write(&certificate.key, "no key").unwrap();
     refused("cannot be used");
     // The key of another certificate.
-    fs::write(&certificate.key, fs::read(Certificate::new().key).unwrap()).unwrap();
+    let other_scratch = Scratch::new(0);
+    let other = Certificate::new(&other_scratch);
+    fs::write(&certificate.key, fs::read(other.key).unwrap()).unwrap();
     refused("cannot be used");
     fs::write(&certificate.key, whole).unwrap();
     fs::write(&certificate.chain, "").unwrap();

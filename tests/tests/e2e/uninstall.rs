@@ -19,13 +19,6 @@ fn nightly() -> Scratch {
     let install = ["service", "install", "--user", "--name", "night"];
     let run = scratch.premath(install).args(["--every-night", "22:00"]);
     run.end().exits(0);
-    let wants = units(&scratch).join("timers.target.wants");
-    fs::create_dir(&wants).unwrap();
-    symlink(
-        units(&scratch).join("night.timer"),
-        wants.join("night.timer"),
-    )
-    .unwrap();
     scratch
 }
 
@@ -63,8 +56,6 @@ fn the_units_of_the_repository_go_and_those_of_others_stay() {
         assert!(removed.contains(&json!(path)), "{removed:?}");
         assert!(!path.exists());
     }
-    let link = units(&scratch).join("timers.target.wants/night.timer");
-    assert!(fs::symlink_metadata(link).is_err());
     for file in ["other.service", "mine.service"] {
         assert!(units(&scratch).join(file).exists(), "{file}");
     }
@@ -74,17 +65,21 @@ fn the_units_of_the_repository_go_and_those_of_others_stay() {
 fn a_unit_that_is_active_or_changed_keeps_everything() {
     let scratch = nightly();
     let started = scratch.home().join("runtime/systemd/units");
-    fs::create_dir_all(&started).unwrap();
-    let started = started.join("invocation:night.timer");
-    symlink("0123456789abcdef", &started).unwrap();
-    let refused = uninstall(&scratch, 1);
-    assert_eq!(refused["result"], "refused");
-    let why = reason(&refused, "night.timer");
-    assert_eq!(
-        why,
-        "it is active; `systemctl --user disable --now night.timer`"
-    );
-    fs::remove_file(started).unwrap();
+    let enabled = units(&scratch).join("timers.target.wants");
+    for (unit, folder, link) in [
+        ("night.service", &started, "invocation:night.service"),
+        ("night.timer", &enabled, "night.timer"),
+    ] {
+        fs::create_dir_all(folder).unwrap();
+        let link = folder.join(link);
+        symlink("0123456789abcdef", &link).unwrap();
+        let refused = uninstall(&scratch, 1);
+        assert_eq!(refused["result"], "refused");
+        let why = reason(&refused, unit);
+        let command = format!("it is active; `systemctl --user disable --now {unit}`");
+        assert_eq!(why, command);
+        fs::remove_file(link).unwrap();
+    }
     let service = units(&scratch).join("night.service");
     let text = fs::read_to_string(&service).unwrap();
     let changed = text.replace("RestartSec=30s", "RestartSec=5s");

@@ -70,9 +70,12 @@ impl Knowledge {
             .collect()
     }
 
-    /// Records what a row reports about what its batch used.
-    pub(super) fn note_account(&mut self, row: &StepRow, batch: &BatchId) {
-        if row.batch_id.as_ref() == Some(batch) {
+    /// Records what the rows of a batch report about what it used.
+    pub(super) fn note_account(&mut self, rows: &[StepRow], batch: &BatchId) {
+        for row in rows
+            .iter()
+            .filter(|row| row.batch_id.as_ref() == Some(batch))
+        {
             self.account.observe(row);
         }
     }

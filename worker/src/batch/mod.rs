@@ -73,6 +73,7 @@ use premath_memory::{
 use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -266,7 +267,7 @@ impl Batch {
         if new {
             knowledge.history.observe(row);
             knowledge.note(row);
-            knowledge.note_account(row, &self.id);
+            knowledge.note_account(slice::from_ref(row), &self.id);
         }
         if row.action == action::WORKER_LOOP
             && let Some(issue_id) = &row.issue_id
@@ -279,9 +280,7 @@ impl Batch {
                 let given_up = knowledge.used_up(&self.id).len() as u64;
                 LiveTotals::of(&knowledge.account, given_up)
             });
-            let row = Box::new(row.clone());
-            let calls = Vec::new();
-            self.row_feed.send(RecordedRow { row, totals, calls });
+            self.row_feed.send(RecordedRow::of(row.clone(), totals));
         }
         Ok(())
     }
@@ -293,12 +292,7 @@ impl Batch {
     /// [`TrajectoryFileError`].
     pub(crate) fn record_once(&self, row: &StepRow) -> Result<(), TrajectoryFileError> {
         if self.trajectory.append_if_absent(row)? && self.row_feed.is_on() {
-            let row = Box::new(row.clone());
-            self.row_feed.send(RecordedRow {
-                row,
-                totals: None,
-                calls: Vec::new(),
-            });
+            self.row_feed.send(RecordedRow::of(row.clone(), None));
         }
         Ok(())
     }

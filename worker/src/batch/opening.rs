@@ -142,9 +142,9 @@ impl Batch {
             // What a person did before the batch is none of its business.
             drop(memory.take_outside_changes());
         }
-        rows.iter()
-            .for_each(|row| knowledge.note_account(row, &start.id));
+        knowledge.note_account(&rows, &start.id);
         start.row.instruction_refs = settings.mode.instruction_refs();
+        settings.issue_checks &= opening.begins_steps();
         let unknown_checks = own_checks::authorise(&mut settings, &memory, &mut start.row)?;
         let batch = Self {
             row_feed: feed_of(&settings, opening, lane_times(&rows, &start)),

@@ -25,6 +25,20 @@ pub struct RecordedRow {
     pub totals: Option<LiveTotals>,
     /// The calls of the agent, as far as their times are known; read for the export.
     pub calls: Vec<TimedCall>,
+    /// How many calls it had beside those.
+    pub more_calls: u64,
+}
+
+impl RecordedRow {
+    /// A row whose calls were not read yet.
+    pub(super) fn of(row: StepRow, totals: Option<LiveTotals>) -> Self {
+        Self {
+            row: Box::new(row),
+            totals,
+            calls: Vec::new(),
+            more_calls: 0,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -98,16 +112,8 @@ mod tests {
 
     fn row(number: usize) -> RecordedRow {
         let at = "2026-03-05T10:00:00Z".parse().unwrap();
-        RecordedRow {
-            row: Box::new(StepRow::new(
-                format!("s{number}").as_str(),
-                "a",
-                "completed",
-                at,
-            )),
-            totals: None,
-            calls: Vec::new(),
-        }
+        let id = format!("s{number}");
+        RecordedRow::of(StepRow::new(id.as_str(), "a", "completed", at), None)
     }
 
     #[test]

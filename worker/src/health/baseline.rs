@@ -1,5 +1,5 @@
-//! The verification of the commit that a batch which begins now begins at, as the
-//! batch runs it before its first step.
+//! The verification of the commit that a batch which begins now begins at. It runs as in
+//! a batch, also where batches are set to begin without it.
 
 use crate::batch::{Batch, BatchError, Opening};
 use crate::interrupt::Interrupt;

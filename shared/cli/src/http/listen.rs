@@ -12,7 +12,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::error::Error;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -90,7 +89,7 @@ impl Listening {
     {
         let mut room = Room::new();
         loop {
-            let (stream, _) = match self.listener.accept().await {
+            let (stream, peer) = match self.listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of descriptors for a moment, or a client that left.
@@ -120,12 +119,12 @@ impl Listening {
                 }
                 drop(place);
             });
-            room.admit(client, task.abort_handle());
+            room.admit(peer.ip(), client, task.abort_handle());
         }
     }
 }
 
-/// A service whose answers say whether a client is let in.
+/// A service whose requests know their client.
 struct Noted<S> {
     service: S,
     client: Acquaintance,
@@ -138,15 +137,11 @@ where
 {
     type Response = Response<B>;
     type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, S::Error>> + Send>>;
+    type Future = S::Future;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let (answer, client) = (self.service.call(request), self.client.clone());
-        Box::pin(async move {
-            let answer = answer.await?;
-            client.answered(answer.status());
-            Ok(answer)
-        })
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.client.clone());
+        self.service.call(request)
     }
 }
 

@@ -12,6 +12,7 @@ mod token;
 
 pub(crate) use listen::{Listening, loopback, with_runtime};
 pub(crate) use origin::{Names, Stranger};
+pub(crate) use room::Acquaintance;
 pub(crate) use tls::Tls;
 pub(crate) use token::{Secret, Token};
 

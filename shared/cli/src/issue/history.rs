@@ -147,17 +147,16 @@ impl Past {
         let lines = history_lines(&self.attempts, self.earlier, &viewer);
         let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
-        let mut text = format!(
-            "\nattempts ({}), latest first\n{}\n",
-            self.totals.attempts,
-            lines.join("\n")
-        );
+        let all = self.totals.attempts;
+        let mut text = format!("\nattempts ({all}), latest first\n");
+        for line in lines {
+            let _ = writeln!(text, "{line}");
+        }
         if self.earlier > 0 {
             let _ = write!(
                 text,
-                "\n{} earlier not shown (--limit {})\n{}\n",
+                "\n{} earlier not shown; `--limit {all}` shows all\n{}\n",
                 self.earlier,
-                self.attempts.len(),
                 self.totals.sentence()
             );
         }

@@ -276,7 +276,7 @@ pub(crate) struct ShowAnswer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     last_failure: Option<LastFailure>,
     /// Its latest attempts over all batches, as many as the limit says, in the order of
-    /// the run log; absent where there was none.
+    /// the run log; absent where none is listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     attempts: Vec<PastAttempt>,
     /// How many attempts came before those.

@@ -236,3 +236,33 @@ fn meanings(check: &JoinCheck) -> BTreeMap<&'static str, &'static str> {
         .map(|class| (class.as_str(), class.meaning()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use premath_kernel::turn::{Stage, notes};
+
+    #[test]
+    fn a_verdict_names_the_rules_that_it_asked_and_the_one_that_broke() {
+        let base =
+            include_str!("../../../../tests/conformance/harness-typestate/bases/closed.json");
+        let mut document: Value = serde_json::from_str(base).unwrap();
+        let verdict = verdict_of(document.clone()).unwrap();
+        assert!(verdict.join_closed && verdict.broken.is_empty());
+        let results = document["evidence"]["toolResults"].as_array_mut().unwrap();
+        results.pop();
+        let verdict = verdict_of(document).unwrap();
+        assert!(!verdict.join_closed);
+        let judged: Vec<&str> = verdict.judged.iter().map(|note| &*note.rule).collect();
+        assert!(!verdict.broken.is_empty());
+        for broken in &verdict.broken {
+            assert!(judged.contains(&&*broken.rule), "{}", broken.rule);
+        }
+        // Rules that need the step itself are not asked of a document alone.
+        let asked = notes()
+            .into_iter()
+            .filter(|note| note.stage != Stage::ThisStep);
+        assert_eq!(judged, asked.map(|note| note.rule).collect::<Vec<_>>());
+        assert!(judged.len() < notes().len());
+    }
+}

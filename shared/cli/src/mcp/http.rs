@@ -3,7 +3,7 @@
 use super::server::Server;
 use crate::answer::print_diagnostic;
 use crate::error::CliError;
-use crate::http::{Listening, Token, loopback};
+use crate::http::{Acquaintance, Listening, Token, loopback};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -88,6 +88,7 @@ impl Served {
             refused.headers_mut().insert(WWW_AUTHENTICATE, challenge);
             return refused;
         }
+        Acquaintance::note(request.extensions());
         if request.uri().path() != PATH {
             return text_response(StatusCode::NOT_FOUND, "the server is at /mcp\n");
         }

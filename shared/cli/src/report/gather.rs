@@ -10,8 +10,8 @@ use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{BackBounds, artifact, each_row, rows_back};
 use premath_view::report::{
-    ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, STEPS_LISTED, StepFacts,
-    WhichBatches, branches,
+    ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches, branches,
+    listed_steps,
 };
 use premath_worktree::history::{DiffSize, History};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,18 +83,7 @@ impl<'a> Sources<'a> {
 
     /// Reads what the steps left that a report lists.
     fn steps(&self, rows: &[(u64, StepRow)], target: &str) -> BTreeMap<u64, StepFacts> {
-        let mut listed = BTreeMap::<&IssueId, usize>::new();
-        let mut wanted = Vec::new();
-        for (number, row) in rows.iter().rev() {
-            let Some(id) = row.issue_id.as_ref() else {
-                continue;
-            };
-            let count = listed.entry(id).or_default();
-            if row.action == action::WORKER_LOOP && *count < STEPS_LISTED {
-                *count += 1;
-                wanted.push((*number, row));
-            }
-        }
+        let wanted = listed_steps(rows);
         let steps: Vec<&StepRow> = wanted.iter().map(|(_, row)| *row).collect();
         let left = Left::of(&steps, self.roots);
         let facts = wanted
@@ -150,7 +139,7 @@ impl<'a> Sources<'a> {
         StepFacts {
             said,
             output: output.flatten().map(|path| self.shown(Path::new(&path))),
-            witnesses: self.witnesses(row),
+            witnesses: self.witnesses(row, left),
             commit,
             change: change.map(size),
         }
@@ -181,7 +170,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Names the files of a step's witnesses that are there.
-    fn witnesses(&self, row: &StepRow) -> Vec<String> {
+    fn witnesses(&self, row: &StepRow, left: &Left) -> Vec<String> {
         let references = row.witness_refs.iter();
         let phases: BTreeSet<String> = references
             .filter_map(WitnessRef::parse)
@@ -193,6 +182,7 @@ impl<'a> Sources<'a> {
             .iter()
             .map(|phase| artifact::of_step(folder, &row.step_id, phase, "json"));
         paths
+            .filter(|path| left.may_have(path))
             .filter(|path| path.symlink_metadata().is_ok_and(|meta| meta.is_file()))
             .map(|path| self.shown(&path))
             .collect()

@@ -2,7 +2,7 @@
 
 use super::site::Site;
 use crate::error::CliError;
-use crate::http::{Names, Secret, Stranger, Token};
+use crate::http::{Acquaintance, Names, Secret, Stranger, Token};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -244,7 +244,10 @@ pub(super) fn plain(status: StatusCode, line: &str) -> Response {
 /// Answers a request of who may ask.
 pub(super) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     let mut response = match site.door.turned_away(&request) {
-        None => next.run(request).await,
+        None => {
+            Acquaintance::note(request.extensions());
+            next.run(request).await
+        }
         Some(response) => response,
     };
     for (name, value) in ALWAYS {

@@ -191,6 +191,7 @@ mod tests {
     use super::*;
     use crate::serve::door::Door;
     use premath_memory::roots::MemoryRoots;
+    use std::time::Duration;
 
     #[tokio::test]
     async fn who_waits_for_a_report_holds_up_no_reader_and_shares_it() {
@@ -211,7 +212,8 @@ mod tests {
         for _ in &requests {
             tokio::task::yield_now().await;
         }
-        assert_eq!(site.read(|_| Ok(7)).await.unwrap(), 7);
+        let read = tokio::time::timeout(Duration::from_secs(10), site.read(|_| Ok(7)));
+        assert_eq!(read.await.expect("a reader is free").unwrap(), 7);
         drop(begun);
         for request in requests {
             assert!(request.await.unwrap().unwrap().is_none());

@@ -48,14 +48,17 @@ impl FoundUnit {
     }
 }
 
-/// Returns whether the user's systemd has a unit started: it then keeps a link with
+/// The folder of links to the timers that are enabled.
+const WANTED: &str = "timers.target.wants";
+
+/// Returns whether the user's systemd has a service started: it then keeps a link with
 /// the id of the start.
-fn is_active(file: &str) -> bool {
+fn is_started(file: &str) -> bool {
     let folder = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-    folder.is_some_and(|folder| {
-        let link = folder.join(format!("systemd/units/invocation:{file}"));
-        fs::symlink_metadata(link).is_ok()
-    })
+    let user = || format!("/run/user/{}", rustix::process::getuid().as_raw());
+    let folder = folder.unwrap_or_else(|| user().into());
+    let link = folder.join(format!("systemd/units/invocation:{file}"));
+    fs::symlink_metadata(link).is_ok()
 }
 
 /// A unit that `premath service install` made for a repository.
@@ -69,6 +72,15 @@ pub(crate) struct OwnUnit {
 }
 
 impl UnitFolder {
+    /// Returns whether systemd runs a unit, or starts it at a time: of a timer there is
+    /// no link but that by which it is enabled.
+    fn is_active(&self, file: &str) -> bool {
+        match file.ends_with(".timer") {
+            true => fs::symlink_metadata(self.0.join(WANTED).join(file)).is_ok(),
+            false => is_started(file),
+        }
+    }
+
     /// Finds the units of a repository, under whatever names, by file.
     pub(crate) fn of_repository(&self, repository: &Path) -> Result<Vec<OwnUnit>, CliError> {
         let entries = match fs::read_dir(&self.0) {
@@ -83,7 +95,10 @@ impl UnitFolder {
         names.sort();
         let mut units = Vec::new();
         for name in names {
-            let service = self.read(&service_file(&name))?;
+            // One that cannot be read is none of ours.
+            let Ok(service) = self.read(&service_file(&name)) else {
+                continue;
+            };
             let is_own = |unit: &FoundUnit| is_sealed(&unit.text) && unit.names(repository);
             if !service.as_ref().is_some_and(is_own) {
                 continue;
@@ -92,7 +107,7 @@ impl UnitFolder {
                 let found = self.read(&file)?.filter(|unit| is_sealed(&unit.text));
                 units.extend(found.map(|unit| OwnUnit {
                     is_changed: !unit.is_ours,
-                    is_active: is_active(&file),
+                    is_active: self.is_active(&file),
                     file,
                 }));
             }
@@ -183,7 +198,7 @@ impl UnitFolder {
     /// Deletes a unit and the links by which it is enabled; returns whether there
     /// was one.
     pub(crate) fn delete(&self, file: &str) -> Result<bool, CliError> {
-        for target in ["default.target.wants", "timers.target.wants"] {
+        for target in ["default.target.wants", WANTED] {
             let link = self.0.join(target).join(file);
             if fs::symlink_metadata(&link).is_ok_and(|meta| meta.is_symlink()) {
                 fs::remove_file(&link).map_err(CliError::file("delete", &link))?;

@@ -32,7 +32,7 @@ pub(crate) struct DoctorArgs {
     /// Repair what can be repaired safely, and say what is left
     #[arg(long)]
     fix: bool,
-    /// Run the verification without any work, as a batch does before it begins
+    /// Run the verification without any work, also where `startup` is off
     #[arg(long)]
     verify: bool,
     /// Write the readable rows of the issue store into this new file

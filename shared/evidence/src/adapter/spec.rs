@@ -4,6 +4,7 @@ use super::Out;
 use super::hook::{self, HookSpec};
 use crate::flaw::Flaw;
 use crate::json::{Object, Shape};
+use premath_kernel::json::plain::shell_word;
 use std::fmt;
 
 /// Everything in which an agent differs from others.
@@ -129,7 +130,7 @@ impl AgentSpec {
     /// worktree; `None` where the id is none that agents use.
     pub fn resumed_by_hand(&self, worktree: &str, session: &str) -> Option<String> {
         let (program, resume) = (self.program, self.resume.join(" "));
-        let worktree = hook::quoted(worktree);
+        let worktree = shell_word(worktree);
         is_session(session).then(|| format!("cd {worktree} && {program} {resume} {session}"))
     }
 

@@ -1,6 +1,7 @@
 //! The run log as a report looks at it: first for its batches, then for the rows
 //! of those that it is about.
 
+use super::STEPS_LISTED;
 use jiff::Timestamp;
 use premath_kernel::json::id::{BatchId, IssueId, StepId};
 use premath_kernel::json::stamp::Stamp;
@@ -138,6 +139,24 @@ impl LogIndex {
         let working = self.batches.iter().filter(|batch| batch.steps > 0);
         working.max_by_key(|batch| batch.last_step)
     }
+}
+
+/// Returns the steps whose files a report lists: the latest of each issue.
+pub fn listed_steps(rows: &[(u64, StepRow)]) -> Vec<(u64, &StepRow)> {
+    let mut counts = BTreeMap::<&IssueId, usize>::new();
+    let mut listed = Vec::new();
+    let steps = rows.iter().rev();
+    for (number, row) in steps.filter(|(_, row)| row.action == action::WORKER_LOOP) {
+        let Some(id) = row.issue_id.as_ref() else {
+            continue;
+        };
+        let count = counts.entry(id).or_default();
+        *count += 1;
+        if *count <= STEPS_LISTED {
+            listed.push((*number, row));
+        }
+    }
+    listed
 }
 
 /// Which batches a report is asked for.

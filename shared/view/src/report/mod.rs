@@ -25,7 +25,7 @@ pub use attempt::{AttemptOutcome, AttemptView, ChangeSize, StepFacts, branches};
 pub use build::{IssueFacts, ReportInput};
 pub use history::{PastAttempt, PastTotals, history_lines};
 pub use html::html;
-pub use log::{LogIndex, ReportScope, ReviewedRow, WhichBatches, step_ref};
+pub use log::{LogIndex, ReportScope, ReviewedRow, WhichBatches, listed_steps, step_ref};
 pub use markdown::markdown;
 pub use risk::RiskReason;
 pub use text::lines;
@@ -41,7 +41,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The most attempts at an issue that a report lists, and whose files it reads.
-pub const STEPS_LISTED: usize = 50;
+const STEPS_LISTED: usize = 50;
 
 /// Where a person reads a report.
 #[derive(Clone, Debug)]

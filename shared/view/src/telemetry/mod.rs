@@ -17,7 +17,7 @@ use otlp::{
 use premath_kernel::json::id::{BatchId, WorkerName};
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::record::timed_call::TimedCall;
+use premath_kernel::record::timed_call::{CALLS_MAX, TimedCall};
 use premath_kernel::record::trajectory::{StepRow, action};
 use prost::Message;
 use std::collections::BTreeMap;
@@ -29,9 +29,6 @@ pub const TRACES_PATH: &str = "/v1/traces";
 
 /// The path of metrics below the base of an endpoint.
 pub const METRICS_PATH: &str = "/v1/metrics";
-
-/// The most calls of an attempt that have spans.
-const CALLS_MAX: usize = 1_000;
 
 /// The most spans of a message.
 const SPANS_MAX: usize = 2_000;
@@ -73,24 +70,26 @@ impl Telemetry {
 
     /// Returns the spans that a row completes: its own with those of its calls, and
     /// with the row of the batch's end those of the lanes and of the batch. A row of
-    /// another batch completes none.
-    pub fn take(&mut self, row: &StepRow, calls: &[TimedCall]) -> Vec<Span> {
+    /// another batch completes none. `more` is how many calls the attempt had beside
+    /// those that are given.
+    pub fn take(&mut self, row: &StepRow, calls: &[TimedCall], more: u64) -> Vec<Span> {
         if row.batch_id.as_ref() != Some(&self.batch_id) {
             return Vec::new();
         }
         match row.action.as_str() {
             action::BATCH_START | action::BATCH_RESUME => Vec::new(),
             action::BATCH_END => self.end(row),
-            _ => self.attempt(row, calls),
+            _ => self.attempt(row, calls, more),
         }
     }
 
     /// Returns the span of a row, and those of its calls below it.
-    fn attempt(&mut self, row: &StepRow, calls: &[TimedCall]) -> Vec<Span> {
+    fn attempt(&mut self, row: &StepRow, calls: &[TimedCall], more: u64) -> Vec<Span> {
         let mut step = self.step(row);
         let (sent, left_out) = calls.split_at(calls.len().min(CALLS_MAX));
-        if !left_out.is_empty() {
-            let count = whole("premath.agent.calls_left_out", left_out.len() as u64);
+        let left_out = more.saturating_add(left_out.len() as u64);
+        if left_out > 0 {
+            let count = whole("premath.agent.calls_left_out", left_out);
             step.attributes.push(count);
         }
         let below = step.span_id.clone();

@@ -23,7 +23,7 @@ fn an_attempt_is_a_span_below_its_lane_and_the_lane_below_the_batch() {
     let mut step = row("s1", action::WORKER_LOOP, "failed", "2026-03-05T10:00:03Z");
     step.worker_id = Some("w.1".into());
     step.failure_classes = vec!["verification_failed".to_owned()];
-    let attempt = telemetry.take(&step, &[]).remove(0);
+    let attempt = telemetry.take(&step, &[], 0).remove(0);
     assert_eq!(
         attempt.end_time_unix_nano - attempt.start_time_unix_nano,
         2_000_000_000
@@ -34,7 +34,7 @@ fn an_attempt_is_a_span_below_its_lane_and_the_lane_below_the_batch() {
         (2, "verification_failed")
     );
     let end = row("e", action::BATCH_END, "completed", "2026-03-05T10:00:09Z");
-    let spans = telemetry.take(&end, &[]);
+    let spans = telemetry.take(&end, &[], 0);
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(names, ["lane", "batch"]);
     assert_eq!(attempt.parent_span_id, spans[0].span_id);
@@ -60,9 +60,9 @@ fn a_row_of_another_batch_has_no_span() {
         "2026-03-05T10:00:03Z",
     );
     other.batch_id = Some("b2".into());
-    assert_eq!(telemetry.take(&other, &[]), []);
+    assert_eq!(telemetry.take(&other, &[], 0), []);
     other.batch_id = None;
-    assert_eq!(telemetry.take(&other, &[]), []);
+    assert_eq!(telemetry.take(&other, &[], 0), []);
 }
 
 fn call(number: u64) -> TimedCall {
@@ -88,22 +88,27 @@ fn keys(span: &Span) -> Vec<&str> {
     keys.collect()
 }
 
-#[test]
-fn a_call_is_a_span_below_its_attempt_with_the_times_of_its_events() {
-    let mut telemetry = telemetry();
-    let step = row(
+/// The row of an attempt that closed its issue.
+fn attempt() -> StepRow {
+    row(
         "s1",
         action::WORKER_LOOP,
         "completed",
         "2026-03-05T10:00:03Z",
-    );
+    )
+}
+
+#[test]
+fn a_call_is_a_span_below_its_attempt_with_the_times_of_its_events() {
+    let mut telemetry = telemetry();
+    let step = attempt();
     let mut denied = call(2);
     (denied.denied_by, denied.ended) = (Some("no_\u{1b}push".to_owned()), None);
     let mut open = call(3);
     open.ended = None;
     let mut failed = call(4);
     failed.has_failed = true;
-    let spans = telemetry.take(&step, &[call(1), denied, open, failed]);
+    let spans = telemetry.take(&step, &[call(1), denied, open, failed], 0);
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(names, ["attempt", "call", "call", "call", "call"]);
     let below = spans[1..].iter().map(|span| &span.parent_span_id);
@@ -129,17 +134,12 @@ fn a_call_is_a_span_below_its_attempt_with_the_times_of_its_events() {
 #[test]
 fn calls_and_spans_of_a_message_are_bounded_and_what_is_left_out_is_counted() {
     let mut telemetry = telemetry();
-    let step = row(
-        "s1",
-        action::WORKER_LOOP,
-        "completed",
-        "2026-03-05T10:00:03Z",
-    );
+    let step = attempt();
     let calls: Vec<TimedCall> = (1..=CALLS_MAX as u64 + 7).map(call).collect();
-    let mut spans = telemetry.take(&step, &calls);
+    let mut spans = telemetry.take(&step, &calls, 30);
     assert_eq!(spans.len(), 1 + CALLS_MAX);
     let left_out = spans[0].attributes.last().unwrap();
-    assert_eq!(*left_out, whole("premath.agent.calls_left_out", 7));
+    assert_eq!(*left_out, whole("premath.agent.calls_left_out", 37));
     spans.extend(spans.clone());
     let messages = telemetry.traces(spans);
     let counts = messages.iter().map(|message| {
@@ -167,9 +167,9 @@ fn a_resumed_batch_has_spans_of_the_lanes_that_worked_before() {
         "2026-03-05T10:00:03Z",
     );
     step.worker_id = Some("w.1".into());
-    telemetry.take(&step, &[]);
+    telemetry.take(&step, &[], 0);
     let end = row("e", action::BATCH_END, "completed", "2026-03-05T10:00:09Z");
-    let lane = telemetry.take(&end, &[]).remove(0);
+    let lane = telemetry.take(&end, &[], 0).remove(0);
     assert_eq!(
         lane.end_time_unix_nano - lane.start_time_unix_nano,
         2_500_000_000

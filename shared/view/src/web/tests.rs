@@ -1,8 +1,11 @@
 use super::*;
 use crate::fixture::{now, viewer};
+use crate::report::{AttemptView, PastAttempt, PastTotals, StepFacts};
 use crate::status::StatusView;
 use crate::status::tests::live;
 use premath_kernel::record::live::{LiveBatch, LiveLaneState, LiveOutcome, PauseEnd, PauseKind};
+use premath_kernel::record::trajectory::{StepRow, action};
+use premath_kernel::turn::{Stage, judged_notes};
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'><img src=x> \u{202e}gnp";
 
@@ -165,5 +168,89 @@ fn all_text_has_the_contrast_that_wcag_asks_for() {
             let ratio = (one.max(other) + 0.05) / (one.min(other) + 0.05);
             assert!(ratio >= 4.5, "{ink} on {paper} ({index}): {ratio}");
         }
+    }
+}
+
+/// The page of an issue with nine attempts, of which it shows some.
+fn issue_page(rows: std::ops::Range<u64>, earlier: u64) -> String {
+    let attempt = |number: u64| {
+        let id = format!("w.1.a.{number}");
+        let row = StepRow::new(id.as_str(), action::WORKER_LOOP, "failed", now().wall);
+        PastAttempt {
+            attempt: AttemptView::of(number, &row, StepFacts::default()),
+            output_end: Vec::new(),
+            resume: None,
+        }
+    };
+    let page = IssuePage {
+        id: "a&b".to_owned(),
+        title: "t".to_owned(),
+        status: "open".to_owned(),
+        facts: Vec::new(),
+        texts: Vec::new(),
+        needs: Vec::new(),
+        needed_by: Vec::new(),
+        reasons: Vec::new(),
+        runs: false,
+        attempts: rows.map(attempt).collect(),
+        earlier,
+        totals: PastTotals {
+            attempts: 9,
+            ..PastTotals::default()
+        },
+        change: Err(String::new()),
+        error: None,
+        controls: false,
+    };
+    issue(&page, &viewer(80))
+}
+
+#[test]
+fn the_page_of_an_issue_leads_to_its_earlier_and_latest_attempts() {
+    let (latest, earlier) = (
+        "href=\"/issue?id=a%26b\">Latest attempts<",
+        "href=\"/issue?id=a%26b&amp;before=107\">Earlier attempts (6)<",
+    );
+    let newest = issue_page(107..110, 6);
+    assert!(newest.contains(earlier), "{newest}");
+    assert!(!newest.contains("Latest attempts"), "{newest}");
+    assert!(newest.contains("9 in all"), "{newest}");
+    let middle = issue_page(104..107, 3);
+    assert!(middle.contains(latest), "{middle}");
+    assert!(middle.contains("before=104\">Earlier attempts (3)<"));
+    let oldest = issue_page(101..104, 0);
+    assert!(oldest.contains(latest), "{oldest}");
+    assert!(!oldest.contains("Earlier attempts"), "{oldest}");
+}
+
+#[test]
+fn a_verdict_lists_the_rules_that_were_judged_and_what_each_said() {
+    let judged = judged_notes();
+    let of_join = judged
+        .iter()
+        .filter(|note| note.stage == Stage::Join)
+        .count();
+    let page = verdict(&Verdict {
+        join_closed: true,
+        mutation_ready: true,
+        join_classes: Vec::new(),
+        mutation_classes: Vec::new(),
+        close_classes: None,
+        judged: judged.clone(),
+        broken: Vec::new(),
+    });
+    let summaries = [("the join", of_join), ("a change", judged.len() - of_join)];
+    for (heading, count) in summaries {
+        assert!(count > 10, "{heading}");
+        let summary = format!("Rules of {heading} that were judged ({count})");
+        assert!(page.contains(&summary), "{summary}: {page}");
+    }
+    assert_eq!(page.matches(">kept<").count(), judged.len());
+    for note in judged {
+        assert!(
+            page.contains(&format!("<code>{}</code>", note.rule)),
+            "{}",
+            note.rule
+        );
     }
 }

@@ -103,7 +103,8 @@ impl Landing {
 
 /// Returns the commit that the steps of a batch which begins now begin at: that of the
 /// landing target, or the main worktree's HEAD where the target is to follow it or is
-/// yet to be made. `None` where there is no commit. Nothing is changed.
+/// yet to be made, as if no other batch ran. `None` where there is no commit. Nothing is
+/// changed.
 pub fn next_base(repository: &Path, target: Option<&str>) -> Option<String> {
     let git = Repository::open(repository).ok()?;
     next_base_in(&git, target).map(|commit| commit.to_string())

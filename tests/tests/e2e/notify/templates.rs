@@ -1,7 +1,7 @@
 //! The commands of the guide, as they are printed there.
 
 use super::notified;
-use premath_tests::{Scratch, issue, receiver, skipped, tls_receiver, workspace};
+use premath_tests::{PATIENCE, Scratch, issue, receiver, skipped, tls_receiver, workspace};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,8 +27,7 @@ pub(super) fn block(after: &str, language: &str) -> String {
 
 /// A repository with the settings of a template, and an issue of a hostile title.
 fn with_template(after: &str) -> Scratch {
-    let (_, templates) = ("", block(after, "toml"));
-    let scratch = notified(&[], &templates);
+    let scratch = notified(&[], &block(after, "toml"));
     let mut hostile = issue("a");
     hostile["title"] = json!(TITLE);
     scratch.write_issues(format!("{hostile}\n").as_bytes());
@@ -81,10 +80,10 @@ fn ntfy_gets_the_text_as_its_body() {
     );
     fs::write(scratch.home().join(".curlrc"), rules).unwrap();
     blocks(&scratch);
-    let posted = receiver.posted.recv().unwrap();
+    let posted = receiver.posted.recv_timeout(PATIENCE).unwrap();
     assert!(posted.0.starts_with("post /your-topic "), "{}", posted.0);
     assert_eq!(String::from_utf8(posted.1).unwrap(), TEXT);
-    let done = String::from_utf8(receiver.posted.recv().unwrap().1).unwrap();
+    let done = String::from_utf8(receiver.posted.recv_timeout(PATIENCE).unwrap().1).unwrap();
     assert!(
         done.ends_with("1 attempted issues closed, exit code 1"),
         "{done}"
@@ -102,7 +101,7 @@ fn slack_gets_the_text_escaped_in_json() {
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, format!("{url}/services/T0/B0/x\n")).unwrap();
     blocks(&scratch);
-    let (head, body) = posted.recv().unwrap();
+    let (head, body) = posted.recv_timeout(PATIENCE).unwrap();
     assert!(head.starts_with("post /services/t0/b0/x "), "{head}");
     assert!(head.contains("content-type: application/json"), "{head}");
     let document: Value = serde_json::from_slice(&body).unwrap();

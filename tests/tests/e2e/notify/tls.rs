@@ -1,7 +1,7 @@
 //! A webhook over TLS.
 
 use super::{header, notified};
-use premath_tests::{Ended, Scratch, TlsReceiver, tls_receiver};
+use premath_tests::{Ended, PATIENCE, Scratch, TlsReceiver, tls_receiver};
 use std::fs;
 
 /// Runs a batch that posts its end to a receiver by a name, and trusts an authority.
@@ -25,7 +25,7 @@ fn a_certificate_of_a_trusted_authority_for_the_name_is_accepted() {
     let (_scratch, ended) = posts(&receiver, "localhost", &receiver.authority);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     assert!(!said.contains("webhook"), "{said}");
-    let posted = receiver.posted.recv().unwrap();
+    let posted = receiver.posted.recv_timeout(PATIENCE).unwrap();
     assert!(posted.0.starts_with("post /hook http/1.1"), "{}", posted.0);
     assert_eq!(header(&posted, "x-premath-event"), Some("done"));
 }

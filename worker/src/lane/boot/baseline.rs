@@ -37,9 +37,9 @@ fn answer(verdict: &BaseVerdict) -> Result<(), BootError> {
 
 impl Lane {
     /// Runs the startup verification, or the verification where there is none, on a
-    /// commit, as a boot does on the one that its steps begin at. Nothing else of a
-    /// boot is done; the files of the worktree are not touched. What it needed and
-    /// what was not there before is removed.
+    /// commit, as a boot does on the one that its steps begin at. It runs where boots run
+    /// none, too. Nothing else of a boot is done; the files of the worktree are not
+    /// touched. What it needed and what was not there before is removed.
     ///
     /// # Errors
     ///
@@ -63,8 +63,10 @@ impl Lane {
 
     fn verify_base_at(&mut self, commit: &str) -> Result<(), BootError> {
         let hooks = &self.batch.settings.hooks;
-        let command = hooks.startup.as_ref().unwrap_or(&hooks.verify).clone();
-        self.verify_base(&command, commit)
+        match hooks.startup.clone() {
+            Some(command) => self.startup_at(&command, commit),
+            None => self.verify_base(&hooks.verify.clone(), commit),
+        }
     }
 
     /// Removes the checkout for verifications, and what is kept of the lane.

@@ -176,11 +176,7 @@ fn remote(push: &PushFacts, found: &mut Vec<HealthFinding>) {
 fn baseline(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
     let (check, problem, next) = match &facts.baseline {
         BaselineFacts::NotRun | BaselineFacts::Passed => return,
-        BaselineFacts::Red(problem) => (
-            &BASELINE_RED,
-            problem.clone(),
-            "repair the branch, or set `startup = \"off\"` under [verify]",
-        ),
+        BaselineFacts::Red(problem) => (&BASELINE_RED, problem.clone(), "repair the branch"),
         BaselineFacts::Unrun(why) => (&BASELINE_UNVERIFIED, why.clone(), "repair what it names"),
         BaselineFacts::KnownRed(red) => {
             let next = "premath doctor --verify";

@@ -96,7 +96,7 @@ pub enum GitProgram {
 /// Whether the verification passes where a batch that begins now begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BaselineFacts {
-    /// It was not run. A batch may have found it red.
+    /// It was not run.
     #[default]
     NotRun,
     /// It was not run, and the run log has a failure as the last outcome.
