@@ -6,8 +6,8 @@
 use super::governance::{self, GovernanceError};
 use super::instruction::{self, InstructionError};
 use super::keys::GovernanceKeys;
-use super::program::Places;
-use super::{Settings, SettingsError, policy};
+use super::policy::PolicyInForce;
+use super::{Settings, SettingsError};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::retry::RetryPolicy;
@@ -39,6 +39,8 @@ pub(crate) struct AuthoritySources {
     pub(super) instruction: Option<PathBuf>,
     pub(super) retry_policy: Option<String>,
     pub(super) turn_policy: Option<String>,
+    pub(super) retry_in_force: PolicyInForce,
+    pub(super) turn_in_force: PolicyInForce,
     pub(super) governance: GovernanceKeys,
 }
 
@@ -94,13 +96,17 @@ impl Settings {
     fn retry_policy_holds(&self) -> Result<(), Revocation> {
         let sources = &self.authority;
         let named = sources.retry_policy.as_deref();
-        let class =
-            match policy::policy_in::<RetryPolicy>(&sources.repository, named, &Places::new()) {
-                Ok(active) if active.policy_digest() == self.retry.policy_digest() => return Ok(()),
-                Ok(_) => FailureClass::RetryPolicyDigestMismatch,
-                Err(SettingsError::Policy { source, .. }) => source.class(),
-                Err(_) => FailureClass::RetryPolicyInvalid,
-            };
+        let in_force = &sources.retry_in_force;
+        let class = match in_force.holds::<RetryPolicy>(
+            &sources.repository,
+            named,
+            self.retry.policy_digest(),
+        ) {
+            Ok(true) => return Ok(()),
+            Ok(false) => FailureClass::RetryPolicyDigestMismatch,
+            Err(SettingsError::Policy { source, .. }) => source.class(),
+            Err(_) => FailureClass::RetryPolicyInvalid,
+        };
         Err(Revocation::new(
             class,
             "the retry policy is another one than when the batch began",
@@ -110,13 +116,17 @@ impl Settings {
     fn turn_policy_holds(&self) -> Result<(), Revocation> {
         let sources = &self.authority;
         let named = sources.turn_policy.as_deref();
-        let class =
-            match policy::policy_in::<TurnPolicy>(&sources.repository, named, &Places::new()) {
-                Ok(active) if active.policy_digest() == self.turn.policy_digest() => return Ok(()),
-                Ok(_) => FailureClass::TurnPolicyDigestMismatch,
-                Err(SettingsError::TurnPolicy { source, .. }) => source.class(),
-                Err(_) => FailureClass::TurnPolicyInvalid,
-            };
+        let in_force = &sources.turn_in_force;
+        let class = match in_force.holds::<TurnPolicy>(
+            &sources.repository,
+            named,
+            self.turn.policy_digest(),
+        ) {
+            Ok(true) => return Ok(()),
+            Ok(false) => FailureClass::TurnPolicyDigestMismatch,
+            Err(SettingsError::TurnPolicy { source, .. }) => source.class(),
+            Err(_) => FailureClass::TurnPolicyInvalid,
+        };
         Err(Revocation::new(
             class,
             "the turn policy is another one than when the batch began",

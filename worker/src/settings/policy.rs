@@ -7,6 +7,7 @@ use premath_kernel::policy::retry::{self, PolicyError, RetryPolicy};
 use premath_kernel::policy::turn::{self, TurnPolicy, TurnPolicyError};
 use premath_memory::artifact;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A policy that a repository may have a file of.
 pub(super) trait PolicyArtifact: Sized {
@@ -23,6 +24,9 @@ pub(super) trait PolicyArtifact: Sized {
     /// Returns the policy of a repository that has no file.
     fn embedded() -> Result<Self, Self::Error>;
 
+    /// Returns the digest of the policy.
+    fn digest(&self) -> &str;
+
     /// Returns the error of the settings.
     fn refused(path: PathBuf, source: Self::Error) -> SettingsError;
 }
@@ -38,6 +42,10 @@ impl PolicyArtifact for RetryPolicy {
 
     fn embedded() -> Result<Self, PolicyError> {
         Self::embedded()
+    }
+
+    fn digest(&self) -> &str {
+        self.policy_digest()
     }
 
     fn refused(path: PathBuf, source: PolicyError) -> SettingsError {
@@ -58,8 +66,49 @@ impl PolicyArtifact for TurnPolicy {
         Self::embedded()
     }
 
+    fn digest(&self) -> &str {
+        self.policy_digest()
+    }
+
     fn refused(path: PathBuf, source: TurnPolicyError) -> SettingsError {
         SettingsError::TurnPolicy { path, source }
+    }
+}
+
+/// The content of a policy's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PolicyContent {
+    /// A file, and what it has.
+    File(PathBuf, Vec<u8>),
+    /// No file: the embedded policy.
+    Embedded,
+}
+
+impl PolicyContent {
+    /// Reads the artifact that is named, from the repository root; the one in the usual
+    /// place, where it is there; or none.
+    fn read<P: PolicyArtifact>(
+        root: &Path,
+        named: Option<&str>,
+        places: &Places,
+    ) -> Result<Self, SettingsError> {
+        if let Some(name) = named {
+            let path = root.join(name);
+            let bytes = named_file(places, P::KEY, name, &path)?;
+            return Ok(Self::File(path, bytes));
+        }
+        let usual = root.join(P::PLACE);
+        let bytes = artifact::read(&usual)?;
+        Ok(bytes.map_or(Self::Embedded, |bytes| Self::File(usual, bytes)))
+    }
+
+    fn policy<P: PolicyArtifact>(&self) -> Result<P, SettingsError> {
+        match self {
+            Self::File(path, bytes) => policy_of(path, bytes),
+            Self::Embedded => {
+                P::embedded().map_err(|source| P::refused("(built in)".into(), source))
+            }
+        }
     }
 }
 
@@ -70,16 +119,33 @@ pub(super) fn policy_in<P: PolicyArtifact>(
     named: Option<&str>,
     places: &Places,
 ) -> Result<P, SettingsError> {
-    if let Some(name) = named {
-        let path = root.join(name);
-        let bytes = named_file(places, P::KEY, name, &path)?;
-        return policy_of(&path, &bytes);
+    PolicyContent::read::<P>(root, named, places)?.policy()
+}
+
+/// The content of a policy that was found to be in force. It is parsed once, and read
+/// each time that it is asked about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PolicyInForce(Arc<Mutex<Option<PolicyContent>>>);
+
+impl PolicyInForce {
+    /// Reads a policy again; returns whether it still has a digest.
+    pub(super) fn holds<P: PolicyArtifact>(
+        &self,
+        root: &Path,
+        named: Option<&str>,
+        digest: &str,
+    ) -> Result<bool, SettingsError> {
+        let content = PolicyContent::read::<P>(root, named, &Places::new())?;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref() == Some(&content) {
+            return Ok(true);
+        }
+        let holds = content.policy::<P>()?.digest() == digest;
+        if holds {
+            *known = Some(content);
+        }
+        Ok(holds)
     }
-    let usual = root.join(P::PLACE);
-    if let Some(bytes) = artifact::read(&usual)? {
-        return policy_of(&usual, &bytes);
-    }
-    P::embedded().map_err(|source| P::refused("(built in)".into(), source))
 }
 
 /// Reads the retry policy that `--policy` names.
@@ -132,6 +198,26 @@ mod tests {
             policy_in::<RetryPolicy>(root, None, &Places::new()).is_err(),
             "a broken one stops the run"
         );
+    }
+
+    #[test]
+    fn a_policy_in_force_is_read_again_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let place = root.join(RetryPolicy::PLACE);
+        let embedded = RetryPolicy::embedded().unwrap();
+        let in_force = PolicyInForce::default();
+        let holds = |digest: &str| in_force.holds::<RetryPolicy>(root, None, digest);
+        for _ in 0..2 {
+            assert!(holds(embedded.policy_digest()).unwrap());
+            write(&place, "other");
+            assert!(!holds(embedded.policy_digest()).unwrap());
+            std::fs::write(&place, RetryPolicy::embedded_text()).unwrap();
+            assert!(holds(embedded.policy_digest()).unwrap());
+            std::fs::write(&place, "{}").unwrap();
+            assert!(holds(embedded.policy_digest()).is_err());
+            std::fs::remove_file(&place).unwrap();
+        }
     }
 
     #[test]

@@ -206,6 +206,7 @@ impl<'a> Sources<'a> {
             retry_policy: self.file.batch.retry_policy.clone(),
             turn_policy: self.file.batch.turn_policy.clone(),
             governance: self.file.governance.clone(),
+            ..AuthoritySources::default()
         }
     }
 

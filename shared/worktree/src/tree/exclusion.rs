@@ -2,10 +2,12 @@
 //! text that a step wrote, and the operator's own.
 
 use super::beneath::{Beneath, path};
+use super::ignore_rules::parsed;
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The file of a folder's rules.
 pub(super) const RULES: &[u8] = b".gitignore";
@@ -15,9 +17,9 @@ const TEXT_MAX: u64 = 1 << 20;
 /// The rules in force in one folder: its own, then those of the folders above.
 pub(super) struct Exclusion {
     /// Rules with the length of the prefix that paths lose before they match.
-    rules: Vec<(usize, Gitignore)>,
+    rules: Vec<(usize, Arc<Gitignore>)>,
     /// The operator's rules, which come last.
-    outer: Vec<Gitignore>,
+    outer: Vec<Arc<Gitignore>>,
 }
 
 impl Exclusion {
@@ -75,13 +77,4 @@ impl Exclusion {
         }
         false
     }
-}
-
-pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
-    let mut builder = GitignoreBuilder::new("");
-    for line in String::from_utf8_lossy(text).lines() {
-        // A pattern that is none matches nothing, as in git.
-        let _ = builder.add_line(None, line);
-    }
-    builder.build().ok()
 }

@@ -21,6 +21,7 @@ mod fill;
 mod filter;
 mod hiding;
 mod home;
+mod ignore_rules;
 mod layer;
 mod made_folder;
 mod manifest;
