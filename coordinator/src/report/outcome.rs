@@ -11,7 +11,7 @@ use harness_worker::exit;
 use harness_worker::step::StepReport;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::json::plain::plain;
+use premath_kernel::json::plain::{listed, plain};
 
 /// Returns what is reported of a batch, in order.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
@@ -142,7 +142,7 @@ fn landing(summary: &Summary) -> Vec<String> {
     if !unchanged.is_empty() {
         lines.push(format!(
             "closed without changes, by the verification alone: {}",
-            plain(&unchanged.join(", "))
+            plain(&listed(&unchanged))
         ));
     }
     lines
@@ -156,7 +156,8 @@ fn flaky(summary: &Summary) -> Option<String> {
         .map(|report| report.issue_id.as_str())
         .collect();
     flaky.sort_unstable();
-    let issues = plain(&flaky.join(", ")).into_owned();
+    let issues = listed(&flaky);
+    let issues = plain(&issues);
     (!flaky.is_empty()).then(|| {
         let count = flaky.len();
         format!("verification flaky in {count} issue(s), failed and passed on one tree: {issues}")
@@ -171,7 +172,8 @@ fn shared(summary: &Summary) -> Option<String> {
         .map(|report| report.issue_id.as_str())
         .collect();
     shared.sort_unstable();
-    let issues = plain(&shared.join(", ")).into_owned();
+    let issues = listed(&shared);
+    let issues = plain(&issues);
     (!shared.is_empty()).then(|| {
         let count = shared.len();
         format!("{count} issue(s) verified only together with later work (`batch`): {issues}")
