@@ -118,7 +118,11 @@ impl StoreError {
                 Some("the lock is released when that process ends: wait, or end it".to_owned())
             }
             Self::Removing { .. } => Some("wait until it ended".to_owned()),
-            Self::Missing { .. } => Some("set the repository up with `premath init`".to_owned()),
+            Self::Missing { .. } => Some(
+                "set the repository up with `premath init`, or restore the file from version \
+                 control"
+                    .to_owned(),
+            ),
             Self::Corrupt { .. } => Some(
                 "repair the line or restore the file from version control; `premath doctor` lists \
                  every such line; nothing was changed"

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The longest text whose rules are kept, in bytes. A step may write any text.
-const KEPT_TEXT_MAX: usize = 16 << 10;
-/// The most texts that are kept.
-const KEPT_MOST: usize = 64;
+const KEPT_TEXT_MAX: usize = 8 << 10;
+/// The most texts that are kept. An automaton may grow to 2 MB for each thread.
+const KEPT_MOST: usize = 16;
 
 type Parsed = Option<Arc<Gitignore>>;
 
