@@ -136,9 +136,9 @@ fn sixteen_lanes_on_a_small_terminal() {
 batch     hb1_a, running for 2h 13m since 10:00
 issues    124 closed, 16 in progress, 40 ready, 12 waiting for others,
           3 blocked, 200 in all
-pace      55.9 closed an hour, 68 issue(s) left, done about 13:25 (in 1h 12m)
+pace      55.9 closed an hour, 68 issues left, done about 13:25 (in 1h 12m)
 cost      21.68 of 25.00 USD, 1.9M tokens
-attempts  140 ended, 124 closed at the first pass, 0 repair round(s),
+attempts  140 ended, 124 closed at the first pass, 0 repair rounds,
           0 calls denied
 ── lanes: 16 of 16 at work, 1 to 8 are shown ───────────────────────────────────
   LANE       ISSUE  PHASE    TIME     LAST EVENT    TRY  CALLS   USD  TITLE

@@ -5,7 +5,7 @@ use super::UsageView;
 use super::attempt::{AttemptOutcome, AttemptView, between_ms};
 use super::page::Fact;
 use super::text::{INDENT, of_facts};
-use crate::figures::{UNKNOWN, Viewer, brief_ms, money, tokens};
+use crate::figures::{UNKNOWN, Viewer, brief_ms, counted, money, tokens};
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::trajectory::StepRow;
@@ -172,7 +172,8 @@ fn agent(attempt: &AttemptView) -> String {
         cost.as_deref().unwrap_or(UNKNOWN)
     );
     if attempt.repair_rounds > 0 {
-        text.push_str(&format!(", {} repair round(s)", attempt.repair_rounds));
+        let rounds = counted(attempt.repair_rounds, "repair round");
+        text.push_str(&format!(", {rounds}"));
     }
     text
 }

@@ -3,9 +3,9 @@
 
 mod summary;
 
-use super::risk::counted;
 use super::{ChangeSize, NextCommand, Reader, ReportView, ReportedIssue, ReviewItem};
 use crate::columns::{Column, fitted};
+use crate::figures::counted;
 use crate::figures::{NONE, UNKNOWN, brief_ms};
 use jiff::Timestamp;
 use premath_kernel::json::id::IssueId;

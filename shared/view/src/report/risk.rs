@@ -4,6 +4,7 @@
 //! landed comes before what was salvaged: it is on a branch that others build on.
 
 use super::attempt::{AttemptView, ChangeSize};
+use crate::figures::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -111,13 +112,5 @@ fn size(change: Option<ChangeSize>, add: &mut impl FnMut(u64, String)) {
     }
     if let Some(points) = of(&FILES, change.files) {
         add(points, counted(change.files, "changed file"));
-    }
-}
-
-/// Returns a count with its noun, as in `2 rounds`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
     }
 }

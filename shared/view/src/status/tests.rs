@@ -49,9 +49,9 @@ batch     hb1_a, running for 2h 13m since 10:00
 issues    124 closed, 1 in progress, 40 ready,
           12 waiting for others (2 behind issues that no lane closes),
           3 blocked, 200 in all
-pace      55.9 closed an hour, 51 issue(s) left, done about 13:07 (in 54m)
+pace      55.9 closed an hour, 51 issues left, done about 13:07 (in 54m)
 attempts  140 ended, 110 closed at the first pass, 14 after retry,
-          0 repair round(s), 0 calls denied
+          0 repair rounds, 0 calls denied
 cost      unknown of 25.00 USD, 4.1M tokens
 
 LANE      ISSUE  PHASE    TIME     LAST EVENT    TRY  CALLS  TITLE

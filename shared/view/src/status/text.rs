@@ -2,7 +2,7 @@
 
 use super::{AttemptView, BatchState, BatchView, LaneView, StatusView};
 use crate::columns::{self, Column, fitted, flowed};
-use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, money, tokens};
+use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, counted, money, tokens};
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
@@ -192,7 +192,7 @@ pub(crate) fn pace_parts(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
         return vec![rate];
     }
     let left = match estimate.remaining {
-        Some(left) => format!("{left} issue(s) left"),
+        Some(left) => format!("{} left", counted(left, "issue")),
         None => format!("issues left {UNKNOWN}"),
     };
     let done = match &estimate.done_at {
@@ -225,9 +225,9 @@ pub(crate) fn attempt_parts(batch: &BatchView) -> Vec<String> {
         ),
         (
             totals.given_up,
-            format!("{} issue(s) given up", totals.given_up),
+            format!("{} given up", counted(totals.given_up, "issue")),
         ),
-        (1, format!("{} repair round(s)", totals.repair_rounds)),
+        (1, counted(totals.repair_rounds, "repair round")),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let mut parts: Vec<String> = counts.map(|(_, text)| text).collect();
@@ -239,7 +239,7 @@ pub(crate) fn attempt_parts(batch: &BatchView) -> Vec<String> {
         .collect();
     parts.push(match rules.is_empty() {
         true => "0 calls denied".to_owned(),
-        false => format!("{denied} call(s) denied ({})", rules.join(", ")),
+        false => format!("{} denied ({})", counted(denied, "call"), rules.join(", ")),
     });
     parts
 }

@@ -1,6 +1,7 @@
 //! What an attempt changed.
 
 use crate::diff::{DiffSource, DiffView, FileStatus, FileView, shown};
+use crate::figures::counted;
 use crate::html::escaped;
 use std::fmt::Write;
 
@@ -18,10 +19,10 @@ pub(super) fn diff(view: &DiffView, text: &mut String) {
     };
     let _ = writeln!(
         text,
-        "<p class=\"faint\">{}; {} file(s), {} line(s) added, {} deleted</p>",
+        "<p class=\"faint\">{}; {}, {} added, {} deleted</p>",
         escaped(&source),
-        view.files.len(),
-        view.added,
+        counted(view.files.len() as u64, "file"),
+        counted(view.added, "line"),
         view.deleted
     );
     if view.files.is_empty() {

@@ -1,7 +1,7 @@
 //! The run log: its last rows first, with filters.
 
 use super::{Head, foreign, issue_link, query_value, table};
-use crate::figures::{NONE, Viewer, brief_ms};
+use crate::figures::{NONE, Viewer, brief_ms, counted};
 use crate::html::escaped;
 use premath_kernel::record::trajectory::StepRow;
 use serde::Deserialize;
@@ -101,9 +101,9 @@ pub fn log(part: &LogPart, filter: &LogFilter, viewer: &Viewer) -> String {
     if part.unreadable > 0 {
         let _ = writeln!(
             text,
-            "<p class=\"notice warn\">{} line(s) of this part cannot be read and are left out; \
+            "<p class=\"notice warn\">{} of this part cannot be read; \
             <code>premath audit</code> names them.</p>",
-            part.unreadable
+            counted(part.unreadable, "line")
         );
     }
     text.push_str("<nav aria-label=\"Parts of the run log\" class=\"buttons\">\n");

@@ -2,7 +2,7 @@
 
 use super::{Fact, at, listed};
 use crate::figures::brief_ms;
-use crate::report::risk::counted;
+use crate::figures::counted;
 use crate::report::{Reader, ReportView, Totals};
 
 pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {

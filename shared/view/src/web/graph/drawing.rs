@@ -82,13 +82,14 @@ fn path(line: &Line) -> String {
 
 fn boxed(node: &GraphNode, left: i64, top: i64) -> String {
     let state = STATE.fitted(&node.state, ROOM - ID_ROOM);
+    let [first, second] = TITLE.on_two_lines(&node.title, ROOM);
     let id_room = ROOM - STATE.room(&state) - INSET;
     format!(
         "<a href=\"{}\"><title>{}</title><svg x=\"{left}\" y=\"{top}\" width=\"{BOX_WIDTH}\" \
         height=\"{BOX_HEIGHT}\"><rect class=\"node {}\" x=\"1\" y=\"1\" width=\"{}\" \
         height=\"{}\" rx=\"6\"/><text class=\"id\" x=\"{INSET}\" y=\"19\">{}</text>\
         <text class=\"word\" x=\"{}\" y=\"19\" text-anchor=\"end\">{}</text>\
-        <text x=\"{INSET}\" y=\"36\">{}</text></svg></a>\n",
+        {}{}</svg></a>\n",
         issue_address(&node.id),
         escaped(&format!("{}: {} ({})", node.id, node.title, node.state)),
         class(&node.state),
@@ -97,8 +98,16 @@ fn boxed(node: &GraphNode, left: i64, top: i64) -> String {
         escaped(&ID.fitted(&node.id, id_room)),
         INSET + ROOM,
         escaped(&state),
-        escaped(&TITLE.fitted(&node.title, ROOM)),
+        line(36, &first),
+        line(52, &second),
     )
+}
+
+fn line(y: usize, text: &str) -> String {
+    match text.is_empty() {
+        true => String::new(),
+        false => format!("<text x=\"{INSET}\" y=\"{y}\">{}</text>", escaped(text)),
+    }
 }
 
 /// Returns the class of a state, which has a border of its own.

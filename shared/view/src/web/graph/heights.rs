@@ -3,7 +3,7 @@
 use super::layers::{BEFORE, Joined, Layered, NEXT};
 
 /// How high the box of an issue is.
-pub(super) const BOX_HEIGHT: i64 = 46;
+pub(super) const BOX_HEIGHT: i64 = 62;
 /// The space between boxes, and between what is next to a pass.
 const BOX_GAP: i64 = 16;
 const PASS_GAP: i64 = 13;

@@ -52,15 +52,37 @@ impl Font {
         if self.room(&text) <= room {
             return text;
         }
-        let most = (room * 100).saturating_sub(self.hundredths('…'));
-        let (mut kept, mut taken) = (String::new(), 0);
-        for c in text.chars() {
-            taken += self.hundredths(c);
-            if taken > most {
-                break;
-            }
-            kept.push(c);
+        let end = self.cut(&text, room.saturating_sub(self.room("…")));
+        format!("{}…", text[..end].trim_end())
+    }
+
+    /// Returns a text as two lines, the first of which ends with a word where it can.
+    pub(super) fn on_two_lines(self, text: &str, room: usize) -> [String; 2] {
+        let text = steady(text);
+        if self.room(&text) <= room {
+            return [text, String::new()];
         }
-        format!("{}…", kept.trim_end())
+        let most = self.cut(&text, room);
+        let at_word = match text[most..].starts_with(' ') {
+            true => Some(most),
+            false => text[..most].rfind(' ').filter(|end| *end > most / 2),
+        };
+        let (first, rest) = text.split_at(at_word.unwrap_or(most));
+        [
+            first.trim_end().to_owned(),
+            self.fitted(rest.trim_start(), room),
+        ]
+    }
+
+    /// Returns the end of as much of a text as there is room for.
+    fn cut(self, text: &str, room: usize) -> usize {
+        let mut taken = 0;
+        let is_over = |(_, c): &(usize, char)| {
+            taken += self.hundredths(*c);
+            taken > room * 100
+        };
+        text.char_indices()
+            .find(is_over)
+            .map_or(text.len(), |(at, _)| at)
     }
 }

@@ -8,15 +8,15 @@ use super::layers::{Edge, Layered, Route};
 use super::order::ordered;
 use std::collections::BTreeMap;
 
-pub(super) const BOX_WIDTH: i64 = 220;
+pub(super) const BOX_WIDTH: i64 = 204;
 /// The space between layers: the least, the most, and that of each line.
-const GAP: (i64, i64, i64) = (48, 112, 3);
+const GAP: (i64, i64, i64) = (44, 104, 2);
 /// The space between parts that no arrow joins.
 const PART_GAP: i64 = 24;
 const MARGIN: i64 = 8;
 /// How far apart the ends of arrows at a box are, and all of them together.
 const END_GAP: i64 = 9;
-const ENDS: i64 = 30;
+const ENDS: i64 = 40;
 
 /// A point: from the left, and from the top.
 pub(super) type Point = (i64, i64);

@@ -284,9 +284,20 @@ fn texts_are_escaped_and_cut_to_the_box_with_the_whole_in_the_title() {
         assert!(shown.chars().count() <= 30, "{shown}");
     }
     assert!(
-        text.contains(&format!(">{}…</text>", "W".repeat(14))),
+        text.contains(&format!(">{}…</text>", "W".repeat(13))),
         "{text}"
     );
+}
+
+#[test]
+fn a_title_has_two_lines_that_break_between_words() {
+    let text = page(vec![
+        titled("a", "Migrate files from version 1 to version 2", &["b"]),
+        titled("b", "Short", &[]),
+    ]);
+    for line in ["Migrate files from version", "1 to version 2", "Short"] {
+        assert!(text.contains(&format!(">{line}</text>")), "{line}: {text}");
+    }
 }
 
 /// Issues that each need all those of `needs`.
