@@ -202,3 +202,146 @@ fn the_pages_can_be_read_in_light_and_dark_and_nothing_moves() {
     }
     served.finish();
 }
+
+/// Lists what Tab leads to, as marks that are put on each.
+const CONTROLS: &str = r#"(() => {
+  const all = 'a[href], button, input:not([type=hidden]), textarea, summary, [tabindex="0"]';
+  const seen = [...document.querySelectorAll(all)].filter(one => one.checkVisibility());
+  // Of a group of radio buttons, the one that is checked.
+  const reached = seen.filter(one => one.type !== 'radio' || one.checked);
+  reached.forEach((one, place) => { one.dataset.place = place; });
+  return reached.length;
+})()"#;
+
+/// Says which control has the focus, and whether that is seen.
+const FOCUSED: &str = r#"(() => {
+  const one = document.activeElement;
+  const style = getComputedStyle(one);
+  const is_seen = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
+  return {place: Number(one.dataset.place ?? -1), is_seen, html: one.outerHTML.slice(0, 90)};
+})()"#;
+
+/// Lists headings that are a step too deep, and fields without a name.
+const STRUCTURE: &str = r#"(() => {
+  const faults = [];
+  let last = 0;
+  for (const heading of document.querySelectorAll('h1, h2, h3, h4, h5, h6')) {
+    const depth = Number(heading.tagName[1]);
+    if (depth > last + 1) faults.push(heading.outerHTML);
+    last = depth;
+  }
+  for (const field of document.querySelectorAll('input:not([type=hidden]), textarea, progress'))
+    if (!field.labels?.length && !field.ariaLabel) faults.push(field.outerHTML);
+  for (const table of document.querySelectorAll('table'))
+    if (!table.caption) faults.push(table.outerHTML.slice(0, 90));
+  return faults;
+})()"#;
+
+/// Issues that wait for each other, with a title that is wide in every font.
+fn joined() -> [serde_json::Value; 4] {
+    let needing = |id: &str, title: &str, needs: &[&str]| {
+        let mut row = titled(id, title);
+        let edge = |on: &&str| json!({"issue_id": id, "depends_on_id": on, "type": "blocks"});
+        row["dependencies"] = needs.iter().map(edge).collect();
+        row
+    };
+    let wide = "W".repeat(200);
+    [
+        issue("a"),
+        needing("b", &wide, &["a"]),
+        needing(
+            "c",
+            "各種の設定ファイルを読み込む構文解析器を書き直して試験する",
+            &["b"],
+        ),
+        needing("d", HOSTILE, &["a", "c"]),
+    ]
+}
+
+#[test]
+fn every_control_is_reached_with_tab_and_seen_where_it_has_the_focus() {
+    let mut served = Served::start(1, &joined(), &["--control"]);
+    let Some(mut browser) = browser(&served) else {
+        served.finish();
+        return;
+    };
+    served.started(&["a"]);
+    browser.open(&served.url);
+    for path in [
+        "/",
+        "/graph",
+        "/log",
+        "/report",
+        "/issue?id=b",
+        "/control/cancel?issue=a",
+        "/control/retry?issue=b",
+    ] {
+        browser.open(&format!("{}{path}", served.origin()));
+        if path == "/" {
+            // What changes while the keys are pressed would lose its marks.
+            browser.wait_for(LIVE);
+            browser.evaluate("document.querySelector('#link button').click()");
+            browser.evaluate("document.activeElement.blur()");
+            browser.evaluate("getSelection().removeAllRanges()");
+        }
+        assert_eq!(browser.evaluate(STRUCTURE), json!([]), "{path}");
+        let count = browser.evaluate(CONTROLS).as_u64().unwrap();
+        assert!(count >= 5, "{path}: {count}");
+        let mut reached = std::collections::BTreeSet::new();
+        for _ in 0..count + 2 {
+            browser.press("Tab", 9, "");
+            let focused = browser.evaluate(FOCUSED);
+            if let Some(place) = focused["place"].as_u64() {
+                assert_eq!(focused["is_seen"], true, "{path}: {focused}");
+                reached.insert(place);
+            }
+        }
+        assert_eq!(reached.len() as u64, count, "{path}: {reached:?}");
+    }
+    assert!(browser.errors().is_empty(), "{:?}", browser.errors());
+    served.finish();
+}
+
+/// Lists what is outside of its box in the drawing of the dependencies, and counts the
+/// boxes and the lines.
+const DRAWING: &str = r#"(() => {
+  const faults = [];
+  const boxes = [...document.querySelectorAll('svg.graph a > svg')];
+  for (const box of boxes) {
+    const width = box.width.baseVal.value, height = box.height.baseVal.value;
+    const texts = [...box.querySelectorAll('text')].map(text => [text, text.getBBox()]);
+    for (const [text, at] of texts)
+      if (at.x < 1 || at.x + at.width > width - 1 || at.y < 1 || at.y + at.height > height)
+        faults.push(text.textContent + ' is outside');
+    const [[, id], [, state]] = texts;
+    if (id.x + id.width > state.x) faults.push('an id overlaps a state');
+  }
+  const lines = [...document.querySelectorAll('svg.graph path.edge')];
+  for (const line of lines)
+    for (const box of boxes) {
+      const left = box.x.baseVal.value, top = box.y.baseVal.value;
+      for (let at = 2; at < line.getTotalLength() - 2; at += 1) {
+        const point = line.getPointAtLength(at);
+        if (point.x > left && point.x < left + box.width.baseVal.value
+          && point.y > top && point.y < top + box.height.baseVal.value)
+          faults.push('a line crosses a box');
+      }
+    }
+  return {faults, boxes: boxes.length, lines: lines.length};
+})()"#;
+
+#[test]
+fn lines_lead_around_boxes_and_texts_stay_inside_them() {
+    let mut served = Served::start(1, &joined(), &[]);
+    let Some(mut browser) = browser(&served) else {
+        served.finish();
+        return;
+    };
+    served.started(&["a"]);
+    browser.open(&served.url);
+    browser.open(&format!("{}/graph", served.origin()));
+    let seen = browser.evaluate(DRAWING);
+    assert_eq!(seen, json!({"faults": [], "boxes": 4, "lines": 4}));
+    assert!(browser.errors().is_empty(), "{:?}", browser.errors());
+    served.finish();
+}

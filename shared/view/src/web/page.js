@@ -11,6 +11,7 @@
   let paused = false;
 
   const text = document.createElement("span");
+  text.setAttribute("role", "status");
   const button = document.createElement("button");
   button.type = "button";
   link.replaceChildren(text, " ", button);
