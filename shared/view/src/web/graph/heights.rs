@@ -9,7 +9,7 @@ const BOX_GAP: i64 = 16;
 const PASS_GAP: i64 = 13;
 /// How often the heights are improved.
 const ROUNDS: usize = 8;
-/// How much a pass counts that goes on in a straight line.
+/// How much a pass counts that continues in a straight line.
 const STRAIGHT: i64 = 8;
 
 /// Returns the least distance of the middles of an item and the next one.

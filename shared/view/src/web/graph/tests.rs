@@ -240,7 +240,7 @@ fn an_arrow_that_goes_far_has_its_own_pass() {
 }
 
 #[test]
-fn only_an_edge_of_a_cycle_is_turned_and_words_say_so() {
+fn only_an_edge_of_a_cycle_is_turned_and_words_state_it() {
     let text = page(vec![
         node("a", &["b"]),
         node("b", &["c"]),
@@ -310,7 +310,7 @@ fn many(count: usize, needs: impl Fn(usize) -> Vec<usize>) -> Vec<GraphNode> {
 }
 
 #[test]
-fn what_is_not_drawn_is_said() {
+fn what_is_not_drawn_is_counted_in_words() {
     let mut nodes = many(DRAWN + 20, |place| {
         place.checked_sub(1).into_iter().collect()
     });
