@@ -54,6 +54,45 @@ impl Stamp {
     }
 }
 
+/// A time and its text, as [`Stamp`], borrowed from the line that has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampText<'a> {
+    time: Timestamp,
+    text: &'a str,
+}
+
+impl<'a> StampText<'a> {
+    /// Reads an RFC 3339 time; `None` for anything else.
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let text = text.trim();
+        let time = time::parse(text)?;
+        Some(Self { time, text })
+    }
+
+    /// Returns the instant.
+    pub const fn time(self) -> Timestamp {
+        self.time
+    }
+}
+
+impl<'a> From<&'a Stamp> for StampText<'a> {
+    fn from(stamp: &'a Stamp) -> Self {
+        Self {
+            time: stamp.time,
+            text: &stamp.text,
+        }
+    }
+}
+
+impl From<StampText<'_>> for Stamp {
+    fn from(stamp: StampText<'_>) -> Self {
+        Self {
+            time: stamp.time,
+            text: stamp.text.to_owned(),
+        }
+    }
+}
+
 impl From<Timestamp> for Stamp {
     fn from(time: Timestamp) -> Self {
         Self::at(time)

@@ -9,6 +9,7 @@ mod batch;
 mod chain_check;
 mod control;
 mod crossing;
+mod glance;
 mod holder;
 mod kpi;
 mod link;
@@ -31,6 +32,7 @@ pub use batch::{
 pub use chain_check::{BreakKind, ChainBreak, ChainReport, check_chain};
 pub use control::{ControlRecord, control_row};
 pub use crossing::{CrossingResult, WorldRecord};
+pub use glance::RowGlance;
 pub use holder::BatchHolder;
 pub use kpi::{KPI_WINDOW, KpiDecision, Throughput, throughput};
 pub use link::{Chain, ChainHead, NoChainHead};
