@@ -76,6 +76,8 @@ pub(crate) struct Journal {
     open: Option<Open>,
     disk: Box<dyn Disk>,
     poisoned: Option<String>,
+    /// How many bytes and lines are not read.
+    skipped: (u64, u64),
     /// The last line, if it is incomplete and was not read.
     cut: Option<u64>,
     /// Where such a line was put by this process.
@@ -108,8 +110,18 @@ impl Journal {
             open: None,
             disk,
             poisoned: None,
+            skipped: (0, 0),
             cut: None,
             aside: None,
+        }
+    }
+
+    /// Returns a journal that is read from a line on, which begins behind this many bytes
+    /// and lines.
+    pub(crate) fn starting_at(path: &Path, bytes: u64, lines: u64) -> Self {
+        Self {
+            skipped: (bytes, lines),
+            ..Self::new(path)
         }
     }
 
@@ -228,8 +240,8 @@ impl Journal {
             device: meta.dev(),
             inode: meta.ino(),
             state: Some(FileState::from(&meta)),
-            length: 0,
-            lines: 0,
+            length: self.skipped.0,
+            lines: self.skipped.1,
             seal: Vec::new(),
         });
         Ok((Refreshed::Anew, meta.len()))

@@ -57,6 +57,6 @@ pub use lock::{
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};
 pub use trajectory::{
-    BackBounds, RowsBack, Trajectory, TrajectoryFileError, each_row, each_row_naming, last_step,
-    rows_back,
+    BackBounds, GlancedRow, LinePlace, RowsBack, Trajectory, TrajectoryFileError, each_glance,
+    each_row_naming, last_step, rows_back,
 };

@@ -6,8 +6,10 @@
 //! follows the file, under the lock that rows are appended under.
 
 mod back;
+mod glances;
 
 pub use back::{BackBounds, RowsBack, last_step, rows_back};
+pub use glances::{GlancedRow, LinePlace, each_glance};
 
 use crate::error::StoreError;
 use crate::journal::{Journal, JournalLine, Refreshed, Tail};
@@ -194,30 +196,6 @@ impl Trajectory {
         }
         Ok(rows)
     }
-}
-
-/// Reads a trajectory row by row, with the number of each line, without holding them;
-/// returns the lines that are not rows. A file that is not there has none.
-///
-/// # Errors
-///
-/// [`StoreError::Io`].
-pub fn each_row(path: &Path, mut take: impl FnMut(u64, StepRow)) -> Result<Vec<u64>, StoreError> {
-    let mut unreadable = Vec::new();
-    if !path.exists() {
-        return Ok(unreadable);
-    }
-    let taken = |line: JournalLine<'_>| {
-        match read_line(path, &line) {
-            Ok(Some(row)) => take(line.number, row),
-            Ok(None) => {}
-            Err(StoreError::Corrupt { line, .. }) => unreadable.push(line),
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    };
-    Journal::new(path).refresh(Tail::Peek, |_| (), taken)?;
-    Ok(unreadable)
 }
 
 /// Takes the rows that name an issue, with the numbers of their lines, without holding

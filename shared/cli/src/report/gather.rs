@@ -5,10 +5,11 @@ use crate::error::CliError;
 use crate::failure::{LastFailure, Left};
 use crate::paths;
 use premath_kernel::json::id::IssueId;
+use premath_kernel::json::reference::RefSet;
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{BackBounds, artifact, each_row, rows_back};
+use premath_memory::{BackBounds, GlancedRow, LinePlace, artifact, each_glance, rows_back};
 use premath_view::report::{
     ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches, branches,
     listed_steps,
@@ -49,26 +50,24 @@ impl<'a> Sources<'a> {
         let Some(which) = named(which, path)? else {
             return Ok(None);
         };
-        let mut index = LogIndex::default();
-        let ahead = match ReportScope::ahead(&which, issue.clone()) {
-            Some(scope) => Some(scope),
-            // Which batches did something since then is known at the end alone.
-            None => {
-                each_row(path, |number, row| index.observe(number, &row))?;
-                let known = std::mem::take(&mut index);
-                ReportScope::of(&known, &which, issue.clone())
-            }
-        };
-        let mut rows = Vec::new();
-        let unreadable_rows = each_row(path, |number, row| {
-            index.observe(number, &row);
-            if ahead.as_ref().is_some_and(|scope| scope.takes(&row)) {
-                rows.push((number, row));
-            }
-        })?;
+        let ahead = ReportScope::ahead(&which, issue.clone());
+        let Scanned {
+            index,
+            mut rows,
+            unreadable_rows,
+            places,
+        } = Scanned::of(path, ahead.as_ref())?;
         let Some(scope) = ReportScope::of(&index, &which, issue) else {
             return Ok(None);
         };
+        if ahead.is_none()
+            && let Some(first) = scope.first_row(&index)
+        {
+            // Which batches did something since then was known at the end alone.
+            each_glance(path, before(&places, first), |row| {
+                take(&scope, row, &mut rows)
+            })?;
+        }
         let target = index.target().unwrap_or("HEAD");
         Ok(Some(ReportInput {
             run_log: self.shown(path),
@@ -195,6 +194,60 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// What one pass over the run log found.
+#[derive(Default)]
+struct Scanned {
+    index: LogIndex,
+    /// The rows of the scope, where that was known ahead.
+    rows: Vec<(u64, StepRow)>,
+    unreadable_rows: Vec<u64>,
+    /// Where some rows are, not far from each other.
+    places: Vec<LinePlace>,
+}
+
+impl Scanned {
+    fn of(path: &Path, scope: Option<&ReportScope>) -> Result<Self, CliError> {
+        const APART: u64 = 64;
+        let mut found = Self::default();
+        let unreadable = each_glance(path, LinePlace::FIRST, |row| {
+            match row.row() {
+                Some(whole) => found.index.observe(row.number(), whole),
+                None => found.index.observe_glance(row.number(), &row.glance()),
+            }
+            let last = found.places.last();
+            if last.is_none_or(|last| row.number() - last.number >= APART) {
+                found.places.push(row.place());
+            }
+            if let Some(scope) = scope {
+                take(scope, row, &mut found.rows);
+            }
+        });
+        found.unreadable_rows = unreadable?;
+        Ok(found)
+    }
+}
+
+/// Returns where to read from to read this row and those behind it.
+fn before(places: &[LinePlace], row: u64) -> LinePlace {
+    let count = places.partition_point(|place| place.number <= row);
+    let place = count.checked_sub(1).and_then(|last| places.get(last));
+    place.copied().unwrap_or(LinePlace::FIRST)
+}
+
+/// Takes a row that is of the scope.
+fn take(scope: &ReportScope, row: GlancedRow<'_>, rows: &mut Vec<(u64, StepRow)>) {
+    if scope.takes(&row.glance()) {
+        let number = row.number();
+        let taken = row.into_row().map(|mut row| {
+            // No report says them, and they are a third of a row.
+            row.lineage_refs = RefSet::new();
+            row.instruction_refs = RefSet::new();
+            row
+        });
+        rows.extend(taken.map(|row| (number, row)));
+    }
+}
+
 /// Names the last batch that did work, by the end of the run log; `None` where there is
 /// none.
 fn named(which: &WhichBatches, path: &Path) -> Result<Option<WhichBatches>, CliError> {
@@ -224,3 +277,6 @@ fn size(size: DiffSize) -> ChangeSize {
 fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,10 +5,10 @@ use super::STEPS_LISTED;
 use jiff::Timestamp;
 use premath_kernel::json::id::{BatchId, IssueId, StepId};
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::record::trajectory::{StepRow, action};
+use premath_kernel::record::trajectory::{RowGlance, StepRow, action};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A batch of the run log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,11 +33,14 @@ pub(super) struct LoggedBatch {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogIndex {
     batches: Vec<LoggedBatch>,
-    by_id: BTreeMap<BatchId, usize>,
-    attempts: BTreeMap<IssueId, u64>,
+    /// Looked up, never iterated, as the next two are.
+    by_id: HashMap<BatchId, usize>,
+    attempts: HashMap<IssueId, u64>,
     target: Option<String>,
     /// The rows of reviews, by the reference of the step that they are about.
-    reviewed: BTreeMap<String, ReviewedRow>,
+    reviewed: HashMap<String, ReviewedRow>,
+    /// The first step without a batch.
+    first_alone: Option<u64>,
 }
 
 /// What an operator decided about the work of a step.
@@ -58,13 +61,6 @@ pub fn step_ref(step_id: &StepId) -> String {
 impl LogIndex {
     /// Takes in the next row.
     pub fn observe(&mut self, number: u64, row: &StepRow) {
-        let is_step = row.action == action::WORKER_LOOP;
-        if let Some(issue) = row.issue_id.as_ref().filter(|_| row.is_attempt()) {
-            *self.attempts.entry(issue.clone()).or_default() += 1;
-        }
-        if let Some(landing) = row.landing.as_ref().filter(|_| is_step) {
-            self.target = Some(landing.target.clone());
-        }
         if row.action == action::REVIEWED {
             for reference in row.lineage_refs.iter() {
                 let reviewed = ReviewedRow {
@@ -74,33 +70,42 @@ impl LogIndex {
                 self.reviewed.insert(reference.to_owned(), reviewed);
             }
         }
-        let Some(batch_id) = &row.batch_id else {
+        self.observe_glance(number, &RowGlance::from(row));
+    }
+
+    /// Takes in the next row, which is not of a review.
+    pub fn observe_glance(&mut self, number: u64, row: &RowGlance<'_>) {
+        let is_step = row.action == action::WORKER_LOOP;
+        if let Some(issue) = row.issue_id.filter(|_| row.is_attempt) {
+            match self.attempts.get_mut(issue) {
+                Some(attempts) => *attempts += 1,
+                None => drop(self.attempts.insert(issue.into(), 1)),
+            }
+        }
+        let target = row.landed_on.filter(|_| is_step);
+        if target.is_some_and(|target| self.target.as_deref() != Some(target)) {
+            self.target = target.map(str::to_owned);
+        }
+        let Some(batch_id) = row.batch_id else {
+            if is_step {
+                self.first_alone.get_or_insert(number);
+            }
             return;
         };
-        let index = *self.by_id.entry(batch_id.clone()).or_insert_with(|| {
-            self.batches.push(LoggedBatch {
-                batch_id: batch_id.clone(),
-                first_row: number,
-                last_row: number,
-                started_at: row.started_at.clone().unwrap_or(row.finished_at.clone()),
-                last_at: row.finished_at.clone(),
-                end: None,
-                resumptions: 0,
-                steps: 0,
-                last_step: 0,
-            });
-            self.batches.len() - 1
-        });
+        let index = match self.by_id.get(batch_id) {
+            Some(index) => *index,
+            None => self.begin(number, batch_id.into(), row),
+        };
         let batch = &mut self.batches[index];
         batch.last_row = number;
-        batch.last_at = row.finished_at.clone();
-        match row.action.as_str() {
+        batch.last_at = row.finished_at.into();
+        match row.action {
             action::BATCH_RESUME => {
                 batch.resumptions = batch.resumptions.saturating_add(1);
                 batch.end = None;
             }
             action::BATCH_END | action::DISPATCH_REFUSED => {
-                batch.end = Some((number, row.result_class.clone()))
+                batch.end = Some((number, row.result_class.to_owned()))
             }
             _ if is_step => {
                 batch.steps += 1;
@@ -108,6 +113,24 @@ impl LogIndex {
             }
             _ => {}
         }
+    }
+
+    /// Adds a batch by its first row, and returns its place.
+    fn begin(&mut self, number: u64, batch_id: BatchId, row: &RowGlance<'_>) -> usize {
+        let index = self.batches.len();
+        self.by_id.insert(batch_id.clone(), index);
+        self.batches.push(LoggedBatch {
+            batch_id,
+            first_row: number,
+            last_row: number,
+            started_at: row.started_at.unwrap_or(row.finished_at).into(),
+            last_at: row.finished_at.into(),
+            end: None,
+            resumptions: 0,
+            steps: 0,
+            last_step: 0,
+        });
+        index
     }
 
     /// Returns the batches, in the order in which they began.
@@ -228,18 +251,25 @@ impl ReportScope {
     }
 
     /// Returns whether a row belongs to it.
-    pub fn takes(&self, row: &StepRow) -> bool {
+    pub fn takes(&self, row: &RowGlance<'_>) -> bool {
         let is_step = row.action == action::WORKER_LOOP;
-        if self.issue.is_some() && (!is_step || row.issue_id != self.issue) {
+        if self.issue.is_some() && (!is_step || row.issue_id != self.issue.as_deref()) {
             return false;
         }
-        match &row.batch_id {
+        match row.batch_id {
             Some(id) => self.every || self.known.contains(id),
             None => {
                 let since = self.alone_since;
                 is_step && since.is_some_and(|since| row.finished_at.time() >= since)
             }
         }
+    }
+
+    /// Returns a row before which no row belongs to it; `None` where none does.
+    pub fn first_row(&self, index: &LogIndex) -> Option<u64> {
+        let batches = self.batches.iter().filter_map(|id| index.batch(id));
+        let alone = index.first_alone.filter(|_| self.alone_since.is_some());
+        batches.map(|batch| batch.first_row).chain(alone).min()
     }
 
     pub(super) fn batches(&self) -> &[BatchId] {

@@ -7,7 +7,7 @@ use premath_kernel::policy::governing::SensitiveChange;
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::policy::retry::{EscalationAction, RetryVerdict};
 use premath_kernel::record::trajectory::{
-    AgentRecord, BatchHolder, BatchRecord, RetryRecord, StepRow, TokenCounts, action,
+    AgentRecord, BatchHolder, BatchRecord, RetryRecord, RowGlance, StepRow, TokenCounts, action,
     batch_end_row, batch_refused_row, batch_start_row,
 };
 use serde_json::json;
@@ -125,7 +125,7 @@ impl Log {
         let numbered = || (1_u64..).zip(&self.rows);
         numbered().for_each(|(number, row)| index.observe(number, row));
         let scope = ReportScope::of(&index, which, issue.map(Into::into))?;
-        let rows = numbered().filter(|(_, row)| scope.takes(row));
+        let rows = numbered().filter(|(_, row)| scope.takes(&RowGlance::from(*row)));
         let rows: Vec<(u64, StepRow)> = rows.map(|(n, row)| (n, row.clone())).collect();
         let input = ReportInput {
             run_log: ".premath/harness_trajectory.jsonl".to_owned(),
