@@ -56,13 +56,18 @@ impl ReportInput {
     /// Makes the report with every attempt listed.
     fn whole(mut self) -> ReportView {
         let target = self.index.target().unwrap_or("HEAD").to_owned();
+        let batches = self.batches();
+        let salvage = self.salvage(&target);
+        let rows = self.rows.iter();
+        let events = rows.filter_map(|(n, row)| event(*n, row)).collect();
+        let mut account = Account::default();
+        self.rows.iter().for_each(|(_, row)| account.observe(row));
         let issues = self.reported_issues(&target);
         let (closed, failed): (Vec<_>, Vec<_>) = issues
             .into_iter()
             .partition(|issue| issue.outcome == AttemptOutcome::Closed);
         let all: Vec<&ReportedIssue> = failed.iter().chain(&closed).collect();
         let review = self.review(&all, &target);
-        let salvage = self.salvage(&target);
         let landed_on = closed.iter().find_map(|issue| issue.landed_on.as_deref());
         let failures = all.iter().flat_map(|issue| {
             let steps = issue.steps.iter().filter(|step| is_failure(step));
@@ -72,19 +77,15 @@ impl ReportInput {
         let is_empty = |batch: &ReportedBatch| batch.result.as_deref() == Some("completed");
         ReportView {
             issue_id: self.scope.issue().cloned(),
-            batches: self.batches(),
+            batches,
             later_empty_batches: count(later.iter().filter(|batch| is_empty(batch))),
             later_batches: later.into_iter().filter(|batch| !is_empty(batch)).collect(),
-            totals: self.totals(&failed, &closed, salvage.len()),
+            totals: totals(&failed, &closed, salvage.len(), &account),
             clusters: cluster::clusters(failures),
             agents: agents(&all),
             lanes: lanes(&all),
             denials: denials(&all),
-            events: self
-                .rows
-                .iter()
-                .filter_map(|(n, row)| event(*n, row))
-                .collect(),
+            events,
             next: next::of_report(&failed, review.len(), landed_on),
             salvage,
             review,
@@ -119,15 +120,15 @@ impl ReportInput {
         later.map(reported_batch).collect()
     }
 
-    /// Gathers the attempts by issue, by id.
+    /// Gathers the attempts by issue, by id. A row is given up for its attempt.
     fn reported_issues(&mut self, target: &str) -> Vec<ReportedIssue> {
         let mut by_issue = BTreeMap::<IssueId, Vec<AttemptView>>::new();
-        for (number, row) in &self.rows {
-            let Some(id) = row.issue_id.as_ref().filter(|_| is_step(row)) else {
+        for (number, row) in std::mem::take(&mut self.rows) {
+            let Some(id) = row.issue_id.as_ref().filter(|_| is_step(&row)) else {
                 continue;
             };
-            let facts = self.steps.remove(number).unwrap_or_default();
-            let attempt = AttemptView::of(*number, row, facts);
+            let facts = self.steps.remove(&number).unwrap_or_default();
+            let attempt = AttemptView::of(number, &row, facts);
             by_issue.entry(id.clone()).or_default().push(attempt);
         }
         let mut issues: Vec<ReportedIssue> = by_issue
@@ -242,48 +243,46 @@ impl ReportInput {
         });
         kept.collect()
     }
+}
 
-    fn totals(
-        &self,
-        failed: &[ReportedIssue],
-        closed: &[ReportedIssue],
-        salvaged: usize,
-    ) -> Totals {
-        let all = || failed.iter().chain(closed);
-        let mut totals = Totals {
-            issues: count(all()),
-            closed: count(closed),
-            failed: count(failed),
-            attempts: all().map(|issue| issue.attempts).sum(),
-            retried: count(all().filter(|issue| issue.attempts > 1)),
-            repaired: count(all().filter(|issue| issue.repair_rounds > 0)),
-            repair_rounds: all().map(|issue| issue.repair_rounds).sum(),
-            landed: count(closed.iter().filter(|issue| issue.landed_on.is_some())),
-            unchanged: count(closed.iter().filter(|issue| issue.commit.is_none())),
-            salvaged: salvaged.try_into().unwrap_or(u64::MAX),
-            denials: all().map(|issue| issue.denials).sum(),
-            duration_ms: all().map(|issue| issue.duration_ms).sum(),
-            usage: UsageView::of(all().flat_map(|issue| &issue.steps)),
-            ..Totals::default()
-        };
-        let is_flaky = |issue: &&ReportedIssue| {
-            let mut steps = issue.steps.iter();
-            steps.any(|step| step.flaky_verifications > 0)
-        };
-        totals.flaky = count(all().filter(is_flaky));
-        let steps = count(all().flat_map(|issue| &issue.steps));
-        totals.cut_attempts = steps.saturating_sub(totals.attempts);
-        for issue in failed {
-            let outcome = issue.outcome.word().to_owned();
-            *totals.failed_by_outcome.entry(outcome).or_default() += 1;
-            let class = issue.failure_class.as_deref().unwrap_or("unknown");
-            *totals.failed_by_class.entry(class.to_owned()).or_default() += 1;
-        }
-        let mut account = Account::default();
-        self.rows.iter().for_each(|(_, row)| account.observe(row));
-        totals.closes = account.closes();
-        totals
+fn totals(
+    failed: &[ReportedIssue],
+    closed: &[ReportedIssue],
+    salvaged: usize,
+    account: &Account,
+) -> Totals {
+    let all = || failed.iter().chain(closed);
+    let mut totals = Totals {
+        issues: count(all()),
+        closed: count(closed),
+        failed: count(failed),
+        attempts: all().map(|issue| issue.attempts).sum(),
+        retried: count(all().filter(|issue| issue.attempts > 1)),
+        repaired: count(all().filter(|issue| issue.repair_rounds > 0)),
+        repair_rounds: all().map(|issue| issue.repair_rounds).sum(),
+        landed: count(closed.iter().filter(|issue| issue.landed_on.is_some())),
+        unchanged: count(closed.iter().filter(|issue| issue.commit.is_none())),
+        salvaged: salvaged.try_into().unwrap_or(u64::MAX),
+        denials: all().map(|issue| issue.denials).sum(),
+        duration_ms: all().map(|issue| issue.duration_ms).sum(),
+        usage: UsageView::of(all().flat_map(|issue| &issue.steps)),
+        ..Totals::default()
+    };
+    let is_flaky = |issue: &&ReportedIssue| {
+        let mut steps = issue.steps.iter();
+        steps.any(|step| step.flaky_verifications > 0)
+    };
+    totals.flaky = count(all().filter(is_flaky));
+    let steps = count(all().flat_map(|issue| &issue.steps));
+    totals.cut_attempts = steps.saturating_sub(totals.attempts);
+    for issue in failed {
+        let outcome = issue.outcome.word().to_owned();
+        *totals.failed_by_outcome.entry(outcome).or_default() += 1;
+        let class = issue.failure_class.as_deref().unwrap_or("unknown");
+        *totals.failed_by_class.entry(class.to_owned()).or_default() += 1;
     }
+    totals.closes = account.closes();
+    totals
 }
 
 fn count<T>(items: impl IntoIterator<Item = T>) -> u64 {
