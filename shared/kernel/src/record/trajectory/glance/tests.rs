@@ -85,6 +85,14 @@ fn what_nests_too_deep_is_no_row_in_either_reading() {
 }
 
 #[test]
+fn each_field_that_decides_has_a_bit_of_its_own() {
+    let bits = KNOWN.iter().filter_map(|name| bit(name));
+    assert_eq!(bits.fold(0, |all, bit| all | bit), (1 << KNOWN.len()) - 1);
+    let required = KNOWN[..6].iter().filter_map(|name| bit(name));
+    assert_eq!(required.fold(0, |all, bit| all | bit), REQUIRED);
+}
+
+#[test]
 fn attempts_count_as_whole_rows_say() {
     let cut = ["harness_died", "step_interrupted", "usage_limit", "x"];
     for class in cut {
@@ -101,6 +109,25 @@ fn attempts_count_as_whole_rows_say() {
         }
     }
 }
+
+/// The fields that decide whether a line is a row.
+const KNOWN: [&str; 15] = [
+    "schema",
+    "stepKind",
+    "stepId",
+    "action",
+    "resultClass",
+    "finishedAt",
+    "issueId",
+    "startedAt",
+    "batchId",
+    "landing",
+    "failureClasses",
+    "instructionRefs",
+    "witnessRefs",
+    "lineageRefs",
+    "retry",
+];
 
 /// Texts that are likely in a row.
 const TEXTS: [&str; 13] = [
