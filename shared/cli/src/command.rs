@@ -194,7 +194,7 @@ impl Command {
             Self::Why(args) => args.run(),
             Self::Logs(args) => args.run(),
             Self::Diff(args) => args.run(),
-            Self::Report(args) => args.run(),
+            Self::Report(args) => args.run(json),
             Self::Review(args) => args.run(json),
             Self::Observe(args) => args.run(),
             Self::Trust(args) => args.run(json),

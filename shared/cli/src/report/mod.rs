@@ -145,7 +145,7 @@ impl From<&KeptReport> for ReportItem {
 }
 
 impl ReportArgs {
-    pub(crate) fn run(self) -> Finished {
+    pub(crate) fn run(self, json: bool) -> Finished {
         let action = if self.list { "report.list" } else { "report" };
         let folder = self.repo_root.as_deref().unwrap_or(Path::new("."));
         let roots = match MemoryRoots::discover(folder) {
@@ -158,7 +158,7 @@ impl ReportArgs {
             });
         }
         Finished::on(action, "path", Ok(roots.trajectory.clone()), |_| {
-            self.made(&roots)
+            self.made(&roots, json)
         })
     }
 
@@ -177,7 +177,8 @@ impl ReportArgs {
         })
     }
 
-    fn made(&self, roots: &MemoryRoots) -> Result<Answer, CliError> {
+    /// Makes the answer in the one form that is printed: either is large.
+    fn made(&self, roots: &MemoryRoots, json: bool) -> Result<Answer, CliError> {
         let issues = match self.repo_root {
             Some(_) => roots.issues.clone(),
             None => paths::issues(None)?,
@@ -190,6 +191,16 @@ impl ReportArgs {
         if report.totals.attempts == 0 && self.which.batch.is_none() {
             return Err(self.nothing(&roots.trajectory));
         }
+        if json {
+            let batches = report.batches.iter();
+            let kept = batches.map(|batch| report::path(roots, &batch.batch_id));
+            let kept = kept.filter(|path| path.is_file());
+            let answer = ReportAnswer {
+                kept_texts: kept.map(|path| sources.shown(&path)).collect(),
+                report,
+            };
+            return Ok(Answer::new(answer, ""));
+        }
         let reader = Reader {
             zone: local_zone(),
             width: columns(self.width),
@@ -199,14 +210,7 @@ impl ReportArgs {
             (_, true) => markdown(&report, &reader),
             _ => format!("{}\n", lines(&report, &reader).join("\n")),
         };
-        let batches = report.batches.iter();
-        let kept = batches.map(|batch| report::path(roots, &batch.batch_id));
-        let kept = kept.filter(|path| path.is_file());
-        let answer = ReportAnswer {
-            kept_texts: kept.map(|path| sources.shown(&path)).collect(),
-            report,
-        };
-        Ok(Answer::new(answer, text))
+        Ok(Answer::new((), text))
     }
 }
 
