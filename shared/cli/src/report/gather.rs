@@ -194,7 +194,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// What one pass over the run log found.
+/// What one reading of the run log found.
 #[derive(Default)]
 struct Scanned {
     index: LogIndex,

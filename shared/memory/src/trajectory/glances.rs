@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use premath_kernel::record::trajectory::action;
 
-    /// What is known of a line by a glance, or by the whole row.
+    /// What is known about a line from a glance, or from the whole row.
     type Found = (LinePlace, Option<StepRow>);
 
     fn glances(
@@ -277,7 +277,7 @@ mod tests {
         (found, unreadable)
     }
 
-    /// A log with rows of ours and of other programs, and with lines that are no rows.
+    /// A log with rows of ours and of other programs, and with lines that cannot be read as rows.
     fn log() -> String {
         let mut text = String::new();
         for number in 0..60 {

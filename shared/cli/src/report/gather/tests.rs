@@ -68,7 +68,7 @@ fn attempt(batch: Option<&str>, minute: u64, numbers: &mut Numbers) -> StepRow {
 }
 
 /// Writes a run log of batches that overlap, some of them cut, with rows of other
-/// programs and lines that are no rows.
+/// programs and lines that cannot be read as rows.
 fn log(seed: u64) -> String {
     let mut numbers = Numbers(seed);
     let mut text = String::new();

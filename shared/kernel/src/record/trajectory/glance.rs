@@ -1,7 +1,7 @@
 //! What a row says about its batch and its issue, read without making a row of it.
 //!
 //! A run log has a million rows, and a report is about a few. The others are read
-//! here: most lines in one pass over their bytes, without a copy. A line that is
+//! here: most lines in one reading of their bytes, without a copy. A line that is
 //! written in any unusual way is left to [`StepRow::parse`], so that both always
 //! agree about what is a row and what it says.
 

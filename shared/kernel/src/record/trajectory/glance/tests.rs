@@ -75,7 +75,7 @@ fn what_is_not_written_plainly_is_parsed_as_a_whole() {
 }
 
 #[test]
-fn what_nests_too_deep_is_no_row_in_either_reading() {
+fn what_nests_too_deep_fails_in_both_readings() {
     for depth in 100..140 {
         let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let line = PLAIN.replace("-1.5e3", &nested);
