@@ -36,7 +36,6 @@ mod runs;
 pub use checks::CheckEnd;
 pub use runs::Part;
 
-use crate::issue::natural;
 use crate::json::id::IssueId;
 use checks::Checks;
 
@@ -192,17 +191,14 @@ impl LandingQueue {
     }
 
     /// Adds finished work: behind all that started, and in the order of
-    /// priority and natural id among the rest. Work with the reservation comes first, but
+    /// priority and id among the rest. Work with the reservation comes first, but
     /// for a run of which a part has landed.
     pub fn join(&mut self, priority: i64, issue_id: &IssueId) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
         let started = |place: &Place| place.state != PlaceState::Waiting;
         let free = self.places.iter().rposition(started).map_or(0, |at| at + 1);
-        let after = |place: &Place| {
-            let by_id = || natural::compare(&place.issue_id, issue_id);
-            place.priority.cmp(&priority).then_with(by_id).is_gt()
-        };
+        let after = |place: &Place| (place.priority, &place.issue_id) > (priority, issue_id);
         let is_reserved = self.reserved.as_ref() == Some(issue_id);
         let at = match is_reserved {
             true => (0..self.places.len())

@@ -107,17 +107,6 @@ fn a_position_is_fixed_once_its_verification_starts() {
 }
 
 #[test]
-fn work_of_a_priority_waits_in_the_natural_order_of_ids() {
-    let mut queue = bounded(19, usize::MAX);
-    let tenth = queue.join(1, &"bd-10".into());
-    let second = queue.join(1, &"bd-2".into());
-    let urgent = queue.join(0, &"bd-11".into());
-    assert_eq!(start(&mut queue, urgent), []);
-    assert_eq!(start(&mut queue, second), [urgent]);
-    assert_eq!(start(&mut queue, tenth), [urgent, second]);
-}
-
-#[test]
 fn an_assumption_that_changed_in_between_is_not_taken() {
     let (mut queue, t) = queue_of(2);
     start(&mut queue, t[0]);
