@@ -1,6 +1,6 @@
 //! What a batch used and waited for, as a person reads it in the morning.
 
-use premath_kernel::json::plain::plain;
+use premath_kernel::json::plain::{counted, plain};
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::budget::{Spent, usd};
 use premath_kernel::record::trajectory::{Account, CloseCounts, ProviderAccount};
@@ -74,7 +74,7 @@ fn closes(closes: CloseCounts) -> Option<String> {
 fn provider(account: &ProviderAccount, now: jiff::Timestamp) -> String {
     let mut parts = Vec::new();
     if account.steps > 0 {
-        parts.push(format!("{} attempt(s)", account.steps));
+        parts.push(counted(account.steps, "attempt"));
     }
     if let Some(tokens) = account.tokens {
         parts.push(format!(
@@ -91,7 +91,8 @@ fn provider(account: &ProviderAccount, now: jiff::Timestamp) -> String {
     if account.parkings > 0 {
         let parked = Duration::from_secs(account.parked(now).as_secs());
         let parked = humantime::format_duration(parked);
-        parts.push(format!("parked {} time(s), {parked}", account.parkings));
+        let parkings = counted(account.parkings, "time");
+        parts.push(format!("parked {parkings}, {parked}"));
     }
     parts.join(", ")
 }
@@ -144,8 +145,8 @@ mod tests {
         assert_eq!(
             lines(&account, Some(EndedBy::StopAt), at(70)),
             [
-                "codex: 1 attempt(s), 1050 tokens (1000 in, 200 of them cached, 50 out), 1.25 USD",
-                "gemini: parked 1 time(s), 1m",
+                "codex: 1 attempt, 1050 tokens (1000 in, 200 of them cached, 50 out), 1.25 USD",
+                "gemini: parked 1 time, 1m",
                 "in all: 1050 tokens, 1.25 USD",
                 "gate denied 3 call(s) (no_publish 1, no_push 2) in a",
                 "closed: 0 at the first pass, 1 after repair, 0 after retry",

@@ -10,7 +10,7 @@ use percent_encoding::percent_decode_str;
 use premath_evidence::TimedCalls;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::WORK_ROUNDS;
-use premath_kernel::record::timed_call::{CALLS_MAX, TimedCall};
+use premath_kernel::record::timed_call::TimedCall;
 use premath_kernel::record::trajectory::StepRow;
 use premath_memory::hook_journals;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,9 @@ use ureq::http::{HeaderName, HeaderValue};
 
 /// How many rows one message has at most.
 const ROWS_MAX: usize = 256;
+
+/// The most calls of an attempt that are exported; an agent makes as many as it likes.
+const CALLS_MAX: usize = 1_000;
 
 /// How many characters of an error are reported.
 const SAID: usize = 200;
@@ -209,9 +212,9 @@ fn calls_of(streams: &Path, row: &StepRow) -> (Vec<TimedCall>, u64) {
         let mut calls = TimedCalls::of_round(round);
         match hook_journals::lines_of(&file, |line| calls.take(line)) {
             Ok(true) => {
-                all.extend(calls.into_calls());
-                more += all.len().saturating_sub(CALLS_MAX) as u64;
-                all.truncate(CALLS_MAX);
+                let mut of_round = calls.into_calls();
+                all.extend(of_round.by_ref().take(CALLS_MAX - all.len()));
+                more += of_round.count() as u64;
             }
             Ok(false) => break,
             Err(error) => {
@@ -289,6 +292,38 @@ fn parsed(text: &str) -> Option<Vec<(String, String)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use premath_kernel::record::trajectory::{AgentRecord, action};
+    use premath_memory::artifact;
+    use serde_json::json;
+    use std::fmt::Write;
+
+    #[test]
+    fn the_first_calls_of_an_attempt_are_exported_and_the_others_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = jiff::Timestamp::UNIX_EPOCH;
+        let mut row = StepRow::new("s", action::WORKER_LOOP, "completed", at);
+        row.agent = Some(AgentRecord::default());
+        let rounds = WORK_ROUNDS.iter().zip([CALLS_MAX - 3, 5, 4]);
+        for (phase, count) in rounds {
+            let mut text = String::new();
+            for number in 1..=count {
+                let line = json!({"kind": "before", "at": "2026-03-05T10:00:00Z",
+                    "call": number, "tool": "Bash", "toolClass": "shell"});
+                writeln!(text, "{line}").unwrap();
+            }
+            let file = witness::file(folder.path(), &row.step_id, phase, "hooks.jsonl");
+            artifact::write(&file, text.as_bytes()).unwrap();
+            artifact::compress(&file).unwrap();
+        }
+        let (calls, more) = calls_of(folder.path(), &row);
+        assert_eq!((calls.len(), more), (CALLS_MAX, 6));
+        let last: Vec<(u32, u64)> = calls[CALLS_MAX - 4..]
+            .iter()
+            .map(|call| (call.round, call.number))
+            .collect();
+        let first_round = CALLS_MAX as u64 - 3;
+        assert_eq!(last, [(1, first_round), (2, 1), (2, 2), (2, 3)]);
+    }
 
     #[test]
     fn a_warning_counts_what_was_not_taken_and_escapes_the_receivers_words() {

@@ -198,9 +198,9 @@ impl Trajectory {
     }
 }
 
-/// Takes the rows that name an issue, with the numbers of their lines, without holding
-/// them. Only lines that may name the issue are parsed; those that are not rows are left
-/// out.
+/// Takes the rows whose lines may name an issue, with the numbers of the lines, without
+/// holding them: those that have its id as a text, and those with an escape. The caller
+/// looks at the id. Lines that are not rows are left out.
 ///
 /// # Errors
 ///

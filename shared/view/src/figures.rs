@@ -11,14 +11,6 @@ pub const UNKNOWN: &str = "unknown";
 /// The sign for it in a column.
 pub const NONE: &str = "-";
 
-/// Returns a count with its noun, as in `2 rounds`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
-}
-
 /// Where and when a person looks.
 #[derive(Clone, Debug)]
 pub struct Viewer {

@@ -66,9 +66,14 @@ fn a_unit_that_is_active_or_changed_keeps_everything() {
     let scratch = nightly();
     let started = scratch.home().join("runtime/systemd/units");
     let enabled = units(&scratch).join("timers.target.wants");
-    for (unit, folder, link) in [
-        ("night.service", &started, "invocation:night.service"),
-        ("night.timer", &enabled, "night.timer"),
+    for (unit, state, folder, link) in [
+        (
+            "night.service",
+            "active",
+            &started,
+            "invocation:night.service",
+        ),
+        ("night.timer", "enabled", &enabled, "night.timer"),
     ] {
         fs::create_dir_all(folder).unwrap();
         let link = folder.join(link);
@@ -76,7 +81,7 @@ fn a_unit_that_is_active_or_changed_keeps_everything() {
         let refused = uninstall(&scratch, 1);
         assert_eq!(refused["result"], "refused");
         let why = reason(&refused, unit);
-        let command = format!("it is active; `systemctl --user disable --now {unit}`");
+        let command = format!("it is {state}; `systemctl --user disable --now {unit}`");
         assert_eq!(why, command);
         fs::remove_file(link).unwrap();
     }

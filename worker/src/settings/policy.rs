@@ -123,7 +123,7 @@ pub(super) fn policy_in<P: PolicyArtifact>(
 }
 
 /// The content of a policy that was found to be in force. It is parsed once, and read
-/// each time that it is asked about.
+/// each time that it is asked about. One value is asked about one digest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PolicyInForce(Arc<Mutex<Option<PolicyContent>>>);
 

@@ -2,8 +2,9 @@
 //! are too many.
 
 use http::Extensions;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -40,7 +41,7 @@ struct Stranger {
 
 /// The places of a server's connections. A client that was let in keeps its place; of
 /// the others one gives way, so that silent connections do not keep clients out: the
-/// first of the address with the most.
+/// first of the network with the most.
 #[derive(Debug)]
 pub(super) struct Room {
     places: Arc<Semaphore>,
@@ -67,15 +68,15 @@ impl Room {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
-    /// Removes the first stranger of the address that has the most of them.
+    /// Removes the first stranger of the network that has the most of them; of networks
+    /// with as many, that of the one that came first.
     fn first_of_most(&mut self) -> Option<Stranger> {
-        let mut counts = BTreeMap::<IpAddr, usize>::new();
-        for stranger in &self.strangers {
-            *counts.entry(stranger.address).or_default() += 1;
+        let mut networks = BTreeMap::<IpAddr, (usize, Reverse<usize>)>::new();
+        for (place, stranger) in self.strangers.iter().enumerate() {
+            let network = networks.entry(network(stranger.address));
+            network.or_insert((0, Reverse(place))).0 += 1;
         }
-        let (most, _) = counts.into_iter().max_by_key(|(_, count)| *count)?;
-        let mut strangers = self.strangers.iter();
-        let first = strangers.position(|stranger| stranger.address == most)?;
+        let (_, Reverse(first)) = networks.into_values().max()?;
         self.strangers.remove(first)
     }
 
@@ -95,6 +96,14 @@ impl Room {
         if self.strangers.len() > CONNECTIONS_MOST {
             self.forget();
         }
+    }
+}
+
+/// Returns what one client may have many addresses of: 64 bits of version 6.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 
@@ -133,5 +142,34 @@ mod tests {
         }
         assert!(last.iter().all(|task| !task.is_finished()));
         assert!(!known.is_finished() && !other.is_finished());
+    }
+
+    #[tokio::test]
+    async fn of_addresses_with_one_each_the_oldest_gives_way() {
+        let mut room = Room::new();
+        let mut flood = Vec::new();
+        for number in 0..CONNECTIONS_MOST {
+            let [high, low] = u16::try_from(number).unwrap().to_be_bytes();
+            flood.push(taken(&mut room, &format!("10.0.{high}.{low}"), false).await);
+        }
+        let newcomer = taken(&mut room, "192.168.0.1", false).await;
+        let next = taken(&mut room, "10.9.0.1", false).await;
+        for task in flood.drain(..2) {
+            assert!(task.await.unwrap_err().is_cancelled());
+        }
+        assert!(!newcomer.is_finished() && !next.is_finished());
+        assert!(flood.iter().all(|task| !task.is_finished()));
+    }
+
+    #[tokio::test]
+    async fn addresses_of_one_network_count_together() {
+        let mut room = Room::new();
+        let other = taken(&mut room, "2001:db8:0:1::1", false).await;
+        let mut flood = Vec::new();
+        for number in 0..CONNECTIONS_MOST {
+            flood.push(taken(&mut room, &format!("2001:db8::{number:x}"), false).await);
+        }
+        assert!(flood.remove(0).await.unwrap_err().is_cancelled());
+        assert!(!other.is_finished());
     }
 }

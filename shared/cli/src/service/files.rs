@@ -95,10 +95,7 @@ impl UnitFolder {
         names.sort();
         let mut units = Vec::new();
         for name in names {
-            // One that cannot be read is none of ours.
-            let Ok(service) = self.read(&service_file(&name)) else {
-                continue;
-            };
+            let service = self.read(&service_file(&name))?;
             let is_own = |unit: &FoundUnit| is_sealed(&unit.text) && unit.names(repository);
             if !service.as_ref().is_some_and(is_own) {
                 continue;

@@ -9,6 +9,7 @@ use crate::operator::is_inside_step;
 use crate::terminal::plain;
 use clap::Args;
 use harness_worker::settings::{FileSettings, Sandbox};
+use premath_kernel::json::plain::counted;
 use premath_kernel::json::size::Size;
 use premath_kernel::policy::health::{
     BaselineFacts, HealthFinding, SANDBOX_UNAVAILABLE, SETTINGS_INVALID, Severity, examine, of_item,
@@ -250,7 +251,7 @@ fn report(
     text.push_str(&if is_readable {
         verdict(&state.survey.landed(), &counts)
     } else {
-        let findings = counted(finding_count, "finding");
+        let findings = counted(finding_count as u64, "finding");
         let until = "nothing is removed until every line can be read";
         format!("{findings}; {until}{}\n", counts.of_warnings())
     });
@@ -493,7 +494,7 @@ impl Counts {
     fn of_warnings(&self) -> String {
         match self.warnings {
             0 => String::new(),
-            count => format!("; {}", counted(count, "warning")),
+            count => format!("; {}", counted(count as u64, "warning")),
         }
     }
 }
@@ -510,12 +511,12 @@ fn verdict(landed: &BTreeMap<&str, usize>, counts: &Counts) -> String {
             format!("{count} closed {issues} on {}", plain(target))
         })
         .collect();
-    let findings = counted(counts.findings, "finding");
+    let findings = counted(counts.findings as u64, "finding");
     let said = match (counts.findings, counts.removable) {
         (0, _) => {
             let none = match counts.warnings {
                 0 => "no findings".to_owned(),
-                count => format!("no errors, {}", counted(count, "warning")),
+                count => format!("no errors, {}", counted(count as u64, "warning")),
             };
             return match landed.is_empty() {
                 true => format!("{none}\n"),
@@ -530,12 +531,4 @@ fn verdict(landed: &BTreeMap<&str, usize>, counts: &Counts) -> String {
         (_, removable) => format!("{findings}; remove {removable} of them with `premath clean`"),
     };
     format!("{said}{}\n", counts.of_warnings())
-}
-
-/// Returns a number with its noun.
-fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
 }

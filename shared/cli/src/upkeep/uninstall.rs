@@ -206,7 +206,14 @@ impl Removal {
         obstacles.extend(self.units().filter_map(|(path, unit)| {
             let file = &unit.file;
             let reason = match (unit.is_active, unit.is_changed) {
-                (true, _) => format!("it is active; `systemctl --user disable --now {file}`"),
+                (true, _) => {
+                    let state = if file.ends_with(".timer") {
+                        "enabled"
+                    } else {
+                        "active"
+                    };
+                    format!("it is {state}; `systemctl --user disable --now {file}`")
+                }
                 (false, true) => {
                     let name = file.rsplit_once('.').map_or(&**file, |(name, _)| name);
                     format!(

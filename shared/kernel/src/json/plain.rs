@@ -92,6 +92,14 @@ pub fn is_cut(text: &str) -> bool {
     text.len() > SHOWN - 3 && text.ends_with('…')
 }
 
+/// Returns a count with its noun, as in `2 rounds`.
+pub fn counted(count: u64, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
 /// Returns the first paths of a step's in one line, each cut.
 pub fn listed<P: AsRef<str>>(paths: &[P]) -> String {
     let shown = paths.iter().take(LISTED);

@@ -1,6 +1,7 @@
 //! The relation of the landing target to the main worktree's HEAD, and how a
 //! batch updates the target before its first step.
 
+use crate::json::plain::counted;
 use std::fmt;
 
 /// How many commits of two histories are not in the other.
@@ -116,13 +117,13 @@ impl fmt::Display for TargetSync {
             TargetChange::Followed { from, commits, tip } => write!(
                 f,
                 "follows {from}: {}, now at {}",
-                counted(*commits, "commit"),
+                counted(*commits as u64, "commit"),
                 short(tip)
             ),
             TargetChange::Held { from, commits } => write!(
                 f,
                 "lacks {} of {from}, and is not updated while another batch works on it",
-                counted(*commits, "commit")
+                counted(*commits as u64, "commit")
             ),
             TargetChange::Apart { from, commits } => f.write_str(&apart(from, *commits)),
             TargetChange::Lost { issues } => {
@@ -133,7 +134,7 @@ impl fmt::Display for TargetSync {
                     f,
                     "lacks earlier landed work of {} ({shown}{more}); list the commits with \
                      `premath doctor`",
-                    counted(issues.len(), "closed issue"),
+                    counted(issues.len() as u64, "closed issue"),
                 )
             }
         }
@@ -144,13 +145,8 @@ impl fmt::Display for TargetSync {
 pub(crate) fn apart(from: &str, commits: usize) -> String {
     format!(
         "lacks {} of {from}: merge them into it, or it into {from}, before the next batch",
-        counted(commits, "commit")
+        counted(commits as u64, "commit")
     )
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{end}")
 }
 
 fn short(commit: &str) -> &str {

@@ -3,9 +3,6 @@
 use crate::json::stamp::Stamp;
 use crate::policy::turn::ToolClass;
 
-/// The most calls of an attempt whose details are kept; the others are counted.
-pub const CALLS_MAX: usize = 1_000;
-
 /// A call of an agent, with the times at which the harness took the events of its
 /// hooks. They are of the harness's own clock; times that an agent reports are
 /// not used.

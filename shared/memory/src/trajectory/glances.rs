@@ -72,7 +72,7 @@ impl GlancedRow<'_> {
         }
     }
 
-    /// Reads it as a whole.
+    /// Reads it as a whole. It is a row: a glance refuses what is not one.
     pub fn into_row(self) -> Option<StepRow> {
         match self.seen {
             Seen::Glance(_, line) => StepRow::parse(line).ok(),
@@ -82,7 +82,9 @@ impl GlancedRow<'_> {
 }
 
 /// Takes the rows from a line on, in their order, without holding them; returns the
-/// lines that are not rows. A file that is not there has none.
+/// lines that are not rows. A file that is not there has none. `from` is
+/// [`LinePlace::FIRST`], or a place that an earlier reading of the same file gave. Up to
+/// 4 threads hold blocks of 2 MiB each.
 ///
 /// # Errors
 ///
@@ -180,15 +182,20 @@ impl Blocks {
             let (first, others) = filled.split_at(1);
             let others: Vec<_> = others
                 .iter()
-                .map(|block| scope.spawn(|| block.read(path)))
+                .map(|block| {
+                    let read = thread::Builder::new().spawn_scoped(scope, || block.read(path));
+                    (block, read)
+                })
                 .collect();
             let first = first.iter().map(|block| block.read(path));
             let mut read: Vec<_> = first.collect();
-            for other in others {
-                match other.join() {
-                    Ok(rows) => read.push(rows),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
+            for (block, other) in others {
+                read.push(match other.map(|other| other.join()) {
+                    Ok(Ok(rows)) => rows,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // The machine has no thread left.
+                    Err(_) => block.read(path),
+                });
             }
             read
         });

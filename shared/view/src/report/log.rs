@@ -33,7 +33,7 @@ pub(super) struct LoggedBatch {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogIndex {
     batches: Vec<LoggedBatch>,
-    /// Looked up, never iterated, as the next two are.
+    /// This map, `attempts` and `reviewed` are looked up and never iterated.
     by_id: HashMap<BatchId, usize>,
     attempts: HashMap<IssueId, u64>,
     target: Option<String>,

@@ -5,10 +5,10 @@ mod summary;
 
 use super::{ChangeSize, NextCommand, Reader, ReportView, ReportedIssue, ReviewItem};
 use crate::columns::{Column, fitted};
-use crate::figures::counted;
 use crate::figures::{NONE, UNKNOWN, brief_ms};
 use jiff::Timestamp;
 use premath_kernel::json::id::IssueId;
+use premath_kernel::json::plain::counted;
 use summary::summary;
 
 /// The widest title in a column that is not the last one.

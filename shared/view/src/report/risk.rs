@@ -4,7 +4,7 @@
 //! landed comes before what was salvaged: it is on a branch that others build on.
 
 use super::attempt::{AttemptView, ChangeSize};
-use crate::figures::counted;
+use premath_kernel::json::plain::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;

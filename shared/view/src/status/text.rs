@@ -2,9 +2,9 @@
 
 use super::{AttemptView, BatchState, BatchView, LaneView, StatusView};
 use crate::columns::{self, Column, fitted, flowed};
-use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, counted, money, tokens};
+use crate::figures::{NONE, UNKNOWN, Viewer, brief_ms, money, tokens};
 use premath_kernel::json::id::WorkerName;
-use premath_kernel::json::plain::plain;
+use premath_kernel::json::plain::{counted, plain};
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::live::{
     AgentState, LiveLaneState, LiveOutcome, LiveQueue, PauseKind, StepPhase,

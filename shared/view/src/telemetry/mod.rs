@@ -17,7 +17,7 @@ use otlp::{
 use premath_kernel::json::id::{BatchId, WorkerName};
 use premath_kernel::json::plain::plain;
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::record::timed_call::{CALLS_MAX, TimedCall};
+use premath_kernel::record::timed_call::TimedCall;
 use premath_kernel::record::trajectory::{StepRow, action};
 use prost::Message;
 use std::collections::BTreeMap;
@@ -86,14 +86,12 @@ impl Telemetry {
     /// Returns the span of a row, and those of its calls below it.
     fn attempt(&mut self, row: &StepRow, calls: &[TimedCall], more: u64) -> Vec<Span> {
         let mut step = self.step(row);
-        let (sent, left_out) = calls.split_at(calls.len().min(CALLS_MAX));
-        let left_out = more.saturating_add(left_out.len() as u64);
-        if left_out > 0 {
-            let count = whole("premath.agent.calls_left_out", left_out);
+        if more > 0 {
+            let count = whole("premath.agent.calls_left_out", more);
             step.attributes.push(count);
         }
         let below = step.span_id.clone();
-        let calls = sent.iter().map(|call| self.call(row, call, below.clone()));
+        let calls = calls.iter().map(|call| self.call(row, call, below.clone()));
         let calls: Vec<Span> = calls.collect();
         [step].into_iter().chain(calls).collect()
     }

@@ -1,8 +1,8 @@
 //! What an attempt changed.
 
 use crate::diff::{DiffSource, DiffView, FileStatus, FileView, shown};
-use crate::figures::counted;
 use crate::html::escaped;
+use premath_kernel::json::plain::counted;
 use std::fmt::Write;
 
 /// The most lines of a diff that are shown.

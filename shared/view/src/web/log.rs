@@ -1,8 +1,9 @@
 //! The run log: its last rows first, with filters.
 
 use super::{Head, foreign, issue_link, query_value, table};
-use crate::figures::{NONE, Viewer, brief_ms, counted};
+use crate::figures::{NONE, Viewer, brief_ms};
 use crate::html::escaped;
+use premath_kernel::json::plain::counted;
 use premath_kernel::record::trajectory::StepRow;
 use serde::Deserialize;
 use std::fmt::Write;

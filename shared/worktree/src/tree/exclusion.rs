@@ -2,7 +2,7 @@
 //! text that a step wrote, and the operator's own.
 
 use super::beneath::{Beneath, path};
-use super::ignore_rules::parsed;
+use super::ignore_rules::{of_operator, parsed};
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 use std::fs;
@@ -17,7 +17,7 @@ const TEXT_MAX: u64 = 1 << 20;
 /// The rules in force in one folder: its own, then those of the folders above.
 pub(super) struct Exclusion {
     /// Rules with the length of the prefix that paths lose before they match.
-    rules: Vec<(usize, Arc<Gitignore>)>,
+    rules: Vec<(usize, Gitignore)>,
     /// The operator's rules, which come last.
     outer: Vec<Arc<Gitignore>>,
 }
@@ -28,7 +28,7 @@ impl Exclusion {
         let outer = outer
             .iter()
             .filter_map(|file| fs::read(file).ok())
-            .filter_map(|text| parsed(&text))
+            .filter_map(|text| of_operator(&text))
             .collect();
         Self {
             rules: Vec::new(),
@@ -67,7 +67,7 @@ impl Exclusion {
             .iter()
             .rev()
             .map(|(prefix, rules)| (name.get(*prefix..).unwrap_or(name), rules));
-        let outer = self.outer.iter().map(|rules| (name, rules));
+        let outer = self.outer.iter().map(|rules| (name, &**rules));
         for (name, rules) in inner.chain(outer) {
             match rules.matched(Path::new(path(name)), is_folder) {
                 Match::Ignore(_) => return true,

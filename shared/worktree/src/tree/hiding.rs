@@ -6,7 +6,6 @@ use super::ignore_rules::parsed;
 use super::{Tree, TreeError};
 use git2::{ObjectType, Oid};
 use ignore::gitignore::Gitignore;
-use std::sync::Arc;
 
 const NAME: &[u8] = b".gitignore";
 
@@ -29,7 +28,7 @@ impl Tree {
         let tree = Oid::from_str(tree)
             .and_then(|id| self.repository.find_tree(id))
             .map_err(self.failed(failed))?;
-        let rules = |tree: &git2::Tree<'_>, name: &[u8]| -> Option<Arc<Gitignore>> {
+        let rules = |tree: &git2::Tree<'_>, name: &[u8]| -> Option<Gitignore> {
             let entry = tree.get_path(path(name)).ok()?;
             let blob = self.repository.find_blob(entry.id()).ok()?;
             parsed(blob.content())

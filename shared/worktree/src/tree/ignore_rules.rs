@@ -1,30 +1,26 @@
-//! The rules of an ignore file, parsed once for each text.
+//! The rules of an ignore file.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// The longest text whose rules are kept, in bytes. A step may write any text.
-const KEPT_TEXT_MAX: usize = 8 << 10;
-/// The most texts that are kept. An automaton may grow to 2 MB for each thread.
+/// The most texts of an operator whose rules are kept.
 const KEPT_MOST: usize = 16;
 
-type Parsed = Option<Arc<Gitignore>>;
+type Rules = Option<Arc<Gitignore>>;
 
-/// Every scan needs the same few texts, and making their automata costs more than the
+/// Every scan needs the operator's files, and making their automata costs more than the
 /// scan of a small repository.
-static KEPT: LazyLock<Mutex<HashMap<Vec<u8>, Parsed>>> = LazyLock::new(Mutex::default);
+static KEPT: LazyLock<Mutex<HashMap<Vec<u8>, Rules>>> = LazyLock::new(Mutex::default);
 
-/// Returns the rules of a text; none where they cannot be made.
-pub(super) fn parsed(text: &[u8]) -> Parsed {
-    if text.len() > KEPT_TEXT_MAX {
-        return made(text);
-    }
+/// Returns the rules of a text of the operator's, which are made once; none where they
+/// cannot be made.
+pub(super) fn of_operator(text: &[u8]) -> Rules {
     let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(rules) = kept().get(text) {
         return rules.clone();
     }
-    let rules = made(text);
+    let rules = parsed(text).map(Arc::new);
     let mut kept = kept();
     if kept.len() >= KEPT_MOST {
         kept.clear();
@@ -33,28 +29,27 @@ pub(super) fn parsed(text: &[u8]) -> Parsed {
     rules
 }
 
-fn made(text: &[u8]) -> Parsed {
+/// Returns the rules of any text. They are not kept: a step may write many texts, whose
+/// automata grow with the names that they are asked about.
+pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
     for line in String::from_utf8_lossy(text).lines() {
         // A pattern that is none matches nothing, as in git.
         let _ = builder.add_line(None, line);
     }
-    builder.build().ok().map(Arc::new)
+    builder.build().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn ignores(text: &str, path: &str) -> bool {
-        parsed(text.as_bytes())
-            .unwrap()
-            .matched(path, false)
-            .is_ignore()
-    }
-
     #[test]
     fn a_text_has_its_own_rules_however_many_there_were() {
+        let ignores = |text: &str, path: &str| {
+            let rules = of_operator(text.as_bytes()).unwrap();
+            rules.matched(path, false).is_ignore()
+        };
         for _ in 0..2 {
             for number in 0..=KEPT_MOST {
                 let text = format!("*.{number}\n");
@@ -67,10 +62,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_not_kept() {
-        let text = format!("#{}\nx\n", "-".repeat(KEPT_TEXT_MAX));
-        assert!(ignores(&text, "x"));
-        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(!kept.contains_key(text.as_bytes()));
+    fn the_rules_of_a_text_are_made_once() {
+        let text = b"*.made-once\n";
+        let again = || of_operator(text).unwrap();
+        // Other tests may take its place in between.
+        assert!((0..20).any(|_| Arc::ptr_eq(&again(), &again())));
     }
 }

@@ -1,11 +1,11 @@
 //! What a row says about its batch and its issue, read without making a row of it.
 //!
 //! A run log has a million rows, and a report is about a few. The others are read
-//! here: most lines in one reading of their bytes, without a copy. A line that is
-//! written in any unusual way is left to [`StepRow::parse`], so that both always
+//! here: most lines without a copy and without making values. A line that is written
+//! in any unusual way is left to [`StepRow::parse`], so that both always
 //! agree about what is a row and what it says.
 
-use super::row::{STEP_KIND, StepRow};
+use super::row::{CUTS, STEP_KIND, StepRow};
 use super::{action, is_success};
 use crate::failure::FailureClass;
 use crate::json::stamp::StampText;
@@ -349,9 +349,8 @@ impl<'a> Visitor<'a> for ClassList {
 
     fn visit_seq<S: SeqAccess<'a>>(self, mut items: S) -> Result<Classes, S::Error> {
         let mut classes = Classes::default();
-        let cuts = [FailureClass::HarnessDied, FailureClass::StepInterrupted];
         while let Some(class) = items.next_element_seed(Plain)? {
-            classes.cut |= cuts.iter().any(|cut| cut.as_str() == class);
+            classes.cut |= CUTS.iter().any(|cut| cut.as_str() == class);
             classes.limited |= FailureClass::UsageLimit.as_str() == class;
         }
         Ok(classes)

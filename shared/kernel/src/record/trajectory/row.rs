@@ -24,6 +24,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// The classes of a step that a person or the death of the harness cut short.
+pub(super) const CUTS: [FailureClass; 2] =
+    [FailureClass::HarnessDied, FailureClass::StepInterrupted];
+
 /// The kind of a trajectory row.
 pub(crate) const STEP_KIND: &str = "premath.harness.step.v1";
 
@@ -473,10 +477,12 @@ impl StepRow {
     /// issue: one that a limit, a person or the death of the harness cut short is
     /// none.
     pub fn is_attempt(&self) -> bool {
-        let cut = self.has_class(FailureClass::HarnessDied)
-            || self.has_class(FailureClass::StepInterrupted)
-            || self.is_limited();
-        self.action == super::action::WORKER_LOOP && (self.succeeded() || !cut)
+        self.action == super::action::WORKER_LOOP && (self.succeeded() || !self.is_cut())
+    }
+
+    /// Returns whether a limit, a person or the death of the harness cut the step short.
+    pub(super) fn is_cut(&self) -> bool {
+        CUTS.iter().any(|class| self.has_class(*class)) || self.is_limited()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Issues that failed in one batch after another.
 
 use super::{StepRow, action};
-use crate::failure::FailureClass;
 use crate::json::id::{BatchId, IssueId};
 use crate::record::control::{ControlOperation, ControlResult};
 use jiff::Timestamp;
@@ -40,10 +39,7 @@ impl FailureStreaks {
             self.issues.remove(issue);
             return;
         }
-        let is_cut = row.has_class(FailureClass::HarnessDied)
-            || row.has_class(FailureClass::StepInterrupted)
-            || row.is_limited();
-        if is_cut {
+        if row.is_cut() {
             return;
         }
         let at = row.finished_at.time();
@@ -97,6 +93,7 @@ impl FailureStreaks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::FailureClass;
     use crate::json::stamp::Stamp;
     use crate::record::control::IssueControl;
     use crate::record::trajectory::ControlRecord;

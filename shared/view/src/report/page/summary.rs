@@ -2,8 +2,8 @@
 
 use super::{Fact, at, listed};
 use crate::figures::brief_ms;
-use crate::figures::counted;
 use crate::report::{Reader, ReportView, Totals};
+use premath_kernel::json::plain::counted;
 
 pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
     let totals = &report.totals;

@@ -95,14 +95,35 @@ impl<'a> Drawn<'a> {
             drawn.joined();
         }
         if drawn.nodes.len() > DRAWN {
-            let mut first = Forward::of(drawn.nodes.len(), &drawn.edges).order;
-            first.truncate(DRAWN);
-            first.sort_unstable();
+            let first = drawn.first();
             drawn.last = drawn.nodes.len() - first.len();
             drawn.nodes = first.into_iter().map(|place| drawn.nodes[place]).collect();
             drawn.joined();
         }
         drawn
+    }
+
+    /// Returns the issues of the edges that lead to what can be done first, as many as
+    /// are drawn.
+    fn first(&self) -> BTreeSet<usize> {
+        let forward = Forward::of(self.nodes.len(), &self.edges);
+        let mut rank = vec![0; self.nodes.len()];
+        for (at, node) in forward.order.iter().enumerate() {
+            rank[*node] = at;
+        }
+        let mut edges = forward.edges;
+        edges.sort_by_key(|((from, to), _)| (rank[*to], rank[*from]));
+        let mut first = BTreeSet::new();
+        for ((from, to), _) in edges {
+            let new = [from, to]
+                .iter()
+                .filter(|node| !first.contains(*node))
+                .count();
+            if first.len() + new <= DRAWN {
+                first.extend([from, to]);
+            }
+        }
+        first
     }
 
     /// Finds the edges, and leaves issues without one out.
@@ -171,8 +192,8 @@ fn figure(view: &GraphView, drawn: &Drawn<'_>, text: &mut String) {
     let left_out: Vec<String> = [
         number(
             drawn.lone,
-            "issue without dependencies",
-            "issues without dependencies",
+            "issue that no arrow joins",
+            "issues that no arrow joins",
         ),
         number(closed, "closed issue", "closed issues"),
         number(drawn.last, "issue that comes last", "issues that come last"),

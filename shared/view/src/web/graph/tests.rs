@@ -317,7 +317,7 @@ fn what_is_not_drawn_is_counted_in_words() {
     nodes.push(node("lone", &[]));
     let text = page(nodes.clone());
     assert!(
-        text.contains("Not drawn: 1 issue without dependencies; 20 issues that come last."),
+        text.contains("Not drawn: 1 issue that no arrow joins; 20 issues that come last."),
         "{text}"
     );
     assert_eq!(Seen::of(&text).boxes.len(), DRAWN);
@@ -326,12 +326,27 @@ fn what_is_not_drawn_is_counted_in_words() {
     }
     let text = page(nodes);
     assert!(
-        text.contains("Not drawn: 1 issue without dependencies; 30 closed issues."),
+        text.contains("Not drawn: 1 issue that no arrow joins; 30 closed issues."),
         "{text}"
     );
     let whole = page(many(120, |place| (0..place).collect()));
     assert!(whole.contains(" arrows, the longest ones.</p>"), "{whole}");
     assert_eq!(faults(&Seen::of(&whole)), Vec::<String>::new());
+}
+
+#[test]
+fn of_too_many_issues_those_of_the_first_arrows_are_drawn() {
+    // Of all that can be done first, no two are joined.
+    let pairs = DRAWN + 50;
+    let mut nodes = many(pairs, |_| Vec::new());
+    for place in 0..pairs {
+        nodes.push(node(&format!("b-{place}"), &[&place.to_string()]));
+    }
+    let text = page(nodes);
+    let seen = Seen::of(&text);
+    assert_eq!((seen.boxes.len(), seen.lines.len()), (DRAWN, DRAWN / 2));
+    let left = 2 * pairs - DRAWN;
+    assert!(text.contains(&format!("Not drawn: {left} issues that come last.")));
 }
 
 #[test]

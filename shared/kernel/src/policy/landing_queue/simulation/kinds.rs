@@ -1,5 +1,5 @@
-//! What whole batches of a kind take, beside what they must take at least, and that
-//! none charges a neighbour.
+//! How long whole batches of a kind take, compared with the least possible time, and
+//! that none charges a neighbour.
 
 use super::{Batch, End, Issue, Kind, Numbers};
 use std::collections::BTreeMap;
@@ -109,7 +109,8 @@ fn fewer_slots_than_lanes_bound_the_batch_by_its_verifications() {
 #[test]
 fn a_tenth_of_red_work_costs_less_than_twice_the_time() {
     let (ratio, verifications) = mean(Kind { red: 10, ..NIGHT }, 200);
-    assert!(ratio <= 165, "{ratio} %, {verifications} % verifications");
+    assert!(ratio <= 165, "{ratio} %");
+    assert!(verifications <= 145, "{verifications} %");
 }
 
 #[test]
@@ -120,7 +121,8 @@ fn a_tenth_of_conflicting_work_delays_only_what_it_conflicts_with() {
     };
     let (ratio, verifications) = mean(conflicting, 200);
     // Work that conflicts is not verified, so less than the whole may be enough.
-    assert!(ratio <= 100, "{ratio} %, {verifications} % verifications");
+    assert!(ratio <= 100, "{ratio} %");
+    assert!(verifications <= 92, "{verifications} %");
 }
 
 /// All work is done at once, and one verification runs at a time.
@@ -242,5 +244,5 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
     assert_eq!(ends.len(), 6, "{ends:?}");
     let (queued, serial) = (queued.mean(), serial.mean());
     assert!(queued <= 220, "{queued} %");
-    assert!(serial >= 330, "{serial} %");
+    assert!(serial > queued, "{serial} %");
 }
