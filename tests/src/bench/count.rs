@@ -234,7 +234,7 @@ fn land(times: usize) -> Result<(), Wrong> {
             .map(|lane| queue.join(2, &format!("bench-{round}-{lane}").into()))
             .collect();
         for &ticket in &joined {
-            let QueueStep::Try(ahead) = queue.next(ticket, true) else {
+            let QueueStep::Try(ahead) = queue.next(ticket) else {
                 return Err(Wrong::because("work that joined is not verified"));
             };
             if !queue.started(ticket, &ahead) || !queue.passed(ticket) {
@@ -242,7 +242,7 @@ fn land(times: usize) -> Result<(), Wrong> {
             }
         }
         for &ticket in &joined {
-            if queue.next(ticket, true) != QueueStep::Land {
+            if queue.next(ticket) != QueueStep::Land {
                 return Err(Wrong::because("work that passed does not land"));
             }
             queue.landed(ticket);

@@ -354,6 +354,55 @@ until [ -e "ROOT/../made-$PREMATH_ISSUE_ID" ]; do sleep 0.01; done"#;
     in_order(&scratch);
 }
 
+/// Runs a batch of one issue whose verifications each find, at their end, that
+/// another process has committed to the target, up to so many times.
+fn while_others_commit(times: usize) -> Scratch {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let folder = scratch.root.parent().unwrap().to_owned();
+    let verify = r#"n=$(ls ROOT | grep -c wanted-); touch "ROOT/wanted-$n"
+until [ -e "ROOT/made-$n" ]; do sleep 0.01; done"#;
+    let verify = verify.replace("ROOT", &folder.display().to_string());
+    let run = merging(&scratch, OWN, &verify).args(["--sandbox", "none", "--stop-on-failure"]);
+    let mut batch = run.start();
+    let mut begun = 0;
+    until(PATIENCE, || {
+        if folder.join(format!("wanted-{begun}")).exists() {
+            if begun < times {
+                commit_to_the_target(&scratch, &format!("src/theirs-{begun}.txt"));
+            }
+            fs::write(folder.join(format!("made-{begun}")), "").unwrap();
+            begun += 1;
+        }
+        batch.is_over().then_some(())
+    });
+    drop(batch.wait());
+    // The first verification, and one after each move that the harness put up with.
+    assert_eq!(begun, 1 + times.min(8));
+    scratch
+}
+
+#[test]
+fn work_lands_in_its_attempt_although_others_move_the_target_eight_times() {
+    let scratch = while_others_commit(8);
+    let steps = scratch.steps();
+    assert_eq!(steps.len(), 1);
+    assert_eq!(steps[0]["resultClass"], "completed");
+    assert_eq!(first_parents(&scratch).len(), 1 + 8);
+    every_close_is_on_the_target(&scratch);
+}
+
+#[test]
+fn a_target_that_others_move_nine_times_is_given_up() {
+    let scratch = while_others_commit(9);
+    let steps = scratch.steps();
+    assert_eq!(steps.len(), 1);
+    let classes = serde_json::json!(["landing_target_unusable"]);
+    assert_eq!(steps[0]["failureClasses"], classes);
+    // What they committed is there, and nothing else.
+    assert_eq!(first_parents(&scratch).len(), 9);
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+}
+
 #[test]
 fn a_target_that_is_checked_out_is_refused_before_anything() {
     let scratch = Scratch::with_issues(2, &[issue("a")]);

@@ -1,5 +1,6 @@
 //! Two coordinators on one repository.
 
+use crate::landing::{OWN, every_close_is_on_the_target, first_parents};
 use premath_tests::{PATIENCE, Scratch, issue, until};
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,5 +59,31 @@ fn a_worktree_that_another_coordinator_works_in_is_left_to_it() {
     for id in ["a", "b"] {
         assert_eq!(scratch.issue(id)["lease_generation"], 1);
         assert_eq!(scratch.issue(id)["status"], "closed");
+    }
+}
+
+#[test]
+fn two_coordinators_land_on_one_target_and_no_issue_pays_for_the_other_queue() {
+    let rows: Vec<_> = (0..24).map(|n| issue(&format!("t-{n:02}"))).collect();
+    let scratch = Scratch::with_issues(4, &rows);
+    let [first, second] = [(0..2, "a"), (2..4, "b")].map(|(lanes, prefix)| {
+        scratch
+            .landing_batch_on(&scratch.lanes[lanes], OWN, "sleep 0.1")
+            .args(["--worker-prefix", prefix])
+            .start()
+    });
+    first.wait().exits(0);
+    second.wait().exits(0);
+    assert_eq!(first_parents(&scratch).len(), 24);
+    every_close_is_on_the_target(&scratch);
+    let steps = scratch.steps();
+    for row in &steps {
+        assert_eq!(row["resultClass"], "completed", "{row:#}");
+    }
+    let workers = steps.iter().map(|row| row["workerId"].as_str().unwrap());
+    let prefixes: BTreeSet<_> = workers.map(|name| &name[..1]).collect();
+    assert_eq!(prefixes.len(), 2, "only one of them worked");
+    for (id, row) in scratch.issues() {
+        assert_eq!(row["lease_generation"], 1, "{id} was worked on twice");
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Processes that share a target have a queue each. Who lands now is decided
 //! by the landing lock between them; work whose assumption another process
-//! broke is verified again.
+//! broke is verified again, with the lock held.
 
 use super::Batch;
 use super::shared_run::SharedPass;
@@ -260,7 +260,7 @@ impl<'a> LandingPlace<'a> {
     /// Returns whether it is still its turn to land.
     pub(crate) fn has_turn(&self) -> bool {
         let state = self.batch.landing_queue.state();
-        state.queue.next(self.ticket, false) == QueueStep::Land
+        state.queue.next(self.ticket) == QueueStep::Land
     }
 
     /// Returns the place's ticket.
@@ -269,9 +269,9 @@ impl<'a> LandingPlace<'a> {
     }
 
     /// Returns what is to be done now.
-    pub(crate) fn next(&self, may_assume: bool) -> PlaceStep {
+    pub(crate) fn next(&self) -> PlaceStep {
         let state = self.batch.landing_queue.state();
-        match state.queue.next(self.ticket, may_assume) {
+        match state.queue.next(self.ticket) {
             QueueStep::Wait => PlaceStep::Wait,
             QueueStep::Land => PlaceStep::Land,
             QueueStep::Charged => PlaceStep::Charged,
@@ -299,6 +299,15 @@ impl<'a> LandingPlace<'a> {
                 false => PlaceStart::Verified,
             }
         })
+    }
+
+    /// Has the work verified only once all the work ahead of it has landed and
+    /// passed its check.
+    pub(crate) fn assume_nothing(&self) {
+        let queue = &self.batch.landing_queue;
+        if queue.state().queue.assume_nothing(self.ticket) {
+            queue.interrupt.wake();
+        }
     }
 
     /// Limits how the work is verified as one with other work.

@@ -126,12 +126,11 @@ impl<'a> Attempt<'a> {
     pub(super) fn await_place(
         &mut self,
         place: &mut LandingPlace<'_>,
-        may_assume: bool,
     ) -> Result<PlaceStep, Box<StepFailure>> {
         loop {
             let seen = self.batch.interrupt.changes();
             self.look()?;
-            match place.next(may_assume) {
+            match place.next() {
                 PlaceStep::Wait => {
                     // Work ahead of it may need the right to land.
                     place.unlock();

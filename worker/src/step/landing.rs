@@ -14,7 +14,7 @@ use crate::witness;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::{IssueId, StepId};
-use premath_kernel::policy::landing::{LandingRecord, STATES_MAX};
+use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
 use premath_memory::artifact;
@@ -174,7 +174,7 @@ impl Lane {
     ) -> Result<ReadyToClose, StageError> {
         let batch = self.batch.clone();
         let landing = &batch.landing;
-        for _ in 0..STATES_MAX {
+        loop {
             let alone = loop {
                 let taken = self.take_turn(attempt, owner, proposal, queued, Until::Turn)?;
                 if let Err(failure) = taken {
@@ -195,7 +195,7 @@ impl Lane {
             let tip = landing.tip()?;
             let before = attempt.log.mark();
             let Some((own, verified)) = self.verified_on(attempt, &tip, proposal, queued)? else {
-                queued.moved();
+                self.moved(attempt, queued)?;
                 continue;
             };
             let commit = self.landing_commit(&attempt.log, proposal, &own, &tip)?;
@@ -209,7 +209,7 @@ impl Lane {
             let marked = MarkedLanding::mark(&batch, attempt.claim(), &commit)?;
             let Some(landed) = marked.advance(&tip, owner.step_id)? else {
                 attempt.log.discard_from(before);
-                queued.moved();
+                self.moved(attempt, queued)?;
                 continue;
             };
             if ready.is_none() {
@@ -233,7 +233,6 @@ impl Lane {
                 tree: verified,
             });
         }
-        Err(self.moved_repeatedly(attempt, queued))
     }
 
     /// Returns the tree that the work makes on the target's tip, and what passed
@@ -259,6 +258,15 @@ impl Lane {
         }
         let verified = self.rest_on_shared(attempt, queued, own)?;
         Ok(verified.map(|verified| (own.tree.clone(), verified)))
+    }
+
+    /// Has the queue begin on the target where it is now. Others may have moved it
+    /// too often.
+    fn moved(&self, attempt: &Attempt<'_>, queued: &mut QueuedWork<'_>) -> Result<(), StageError> {
+        match queued.moved() {
+            true => Ok(()),
+            false => Err(self.moved_repeatedly(attempt, queued)),
+        }
     }
 
     /// Returns the failure of work whose target others move.

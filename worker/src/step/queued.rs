@@ -12,7 +12,9 @@ use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::listed;
-use premath_kernel::policy::landing::{ASSUMED_STATES_MAX, LAND_ROUNDS, STATES_MAX, VERIFY_ROUNDS};
+use premath_kernel::policy::landing::{
+    LAND_ROUNDS, MOVES_MAX, STATES_MAX, VERIFY_ROUNDS, may_assume,
+};
 use premath_kernel::policy::landing_queue::Part;
 use premath_worktree::tree::{Merged, TreeState};
 use std::time::{Duration, Instant};
@@ -32,6 +34,10 @@ pub(super) struct QueuedWork<'a> {
     failed: Option<FailedRun>,
     before: Rounds,
     after: Rounds,
+    /// How often it was taken back with other work.
+    taken_back: usize,
+    /// How often the target was another one than it was verified on, in its turn.
+    moves: usize,
     /// How many checks ran of the work after it landed.
     checks: usize,
 }
@@ -80,6 +86,8 @@ impl<'a> QueuedWork<'a> {
                 runs: attempt.verified_runs,
             },
             after: Rounds::default(),
+            taken_back: 0,
+            moves: 0,
             checks: 0,
         }
     }
@@ -90,15 +98,18 @@ impl<'a> QueuedWork<'a> {
         let priority = attempt.claimed.row.issue.priority;
         let batch = attempt.batch;
         self.place = batch.join_landing(priority, &attempt.claim().issue_id);
+        self.taken_back += 1;
         self.rides = None;
         self.is_alone = true;
     }
 
-    /// Takes in that the target is not where the queue assumed it. Work that rode
-    /// is verified by itself from now on.
-    pub(super) fn moved(&mut self) {
+    /// Takes in that the target is not where the queue assumed it; `false` where
+    /// that happened too often. Work that rode is verified by itself from now on.
+    pub(super) fn moved(&mut self) -> bool {
         self.is_alone |= self.rides.is_some();
+        self.moves += 1;
         self.place.moved();
+        self.moves <= MOVES_MAX
     }
 
     /// Returns the tree that it lands as if its turn comes.
@@ -114,17 +125,17 @@ impl<'a> QueuedWork<'a> {
     }
 
     /// Returns whether the next verification may assume that other work lands.
-    /// Work that was verified too often waits for all that is ahead of it.
     fn may_assume(&self) -> bool {
-        self.before.states.max(self.after.states) < ASSUMED_STATES_MAX
+        may_assume(self.before.states, self.after.states, self.taken_back)
     }
 
     /// Begins the verification on another state; returns its phase, if there may
     /// be another one.
     fn next_phase(&mut self) -> Option<Phase> {
+        let most = STATES_MAX + self.moves;
         let rounds = self.rounds();
         rounds.states += 1;
-        let may_run = rounds.states <= STATES_MAX;
+        let may_run = rounds.states <= most;
         may_run.then(|| self.next_run()).flatten()
     }
 
@@ -187,8 +198,10 @@ impl Lane {
         until: Until,
     ) -> Result<Result<(), Box<StepFailure>>, StageError> {
         loop {
-            let may_assume = queued.may_assume();
-            let step = attempt.await_place(&mut queued.place, may_assume)?;
+            if !queued.may_assume() {
+                queued.place.assume_nothing();
+            }
+            let step = attempt.await_place(&mut queued.place)?;
             let failed = queued.failed.take();
             match (step, failed) {
                 (PlaceStep::Land | PlaceStep::Wait, _) => return Ok(Ok(())),

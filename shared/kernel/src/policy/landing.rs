@@ -98,16 +98,20 @@ pub const VERIFY_ROUNDS: [&str; 64] = [
 
 /// The verifications of work that passed on another state of the target, by the
 /// names of their outputs and witnesses.
-pub const LAND_ROUNDS: [&str; 32] = [
+pub const LAND_ROUNDS: [&str; 64] = [
     "land", "land-2", "land-3", "land-4", "land-5", "land-6", "land-7", "land-8", "land-9",
     "land-10", "land-11", "land-12", "land-13", "land-14", "land-15", "land-16", "land-17",
     "land-18", "land-19", "land-20", "land-21", "land-22", "land-23", "land-24", "land-25",
-    "land-26", "land-27", "land-28", "land-29", "land-30", "land-31", "land-32",
+    "land-26", "land-27", "land-28", "land-29", "land-30", "land-31", "land-32", "land-33",
+    "land-34", "land-35", "land-36", "land-37", "land-38", "land-39", "land-40", "land-41",
+    "land-42", "land-43", "land-44", "land-45", "land-46", "land-47", "land-48", "land-49",
+    "land-50", "land-51", "land-52", "land-53", "land-54", "land-55", "land-56", "land-57",
+    "land-58", "land-59", "land-60", "land-61", "land-62", "land-63", "land-64",
 ];
 
 /// The checks of a step's work that landed, by the names of their outputs and
 /// witnesses: work that is taken back with other work lands again.
-pub const LANDED_ROUNDS: [&str; STATES_MAX] = [
+pub const LANDED_ROUNDS: [&str; 8] = [
     "landed", "landed-2", "landed-3", "landed-4", "landed-5", "landed-6", "landed-7", "landed-8",
 ];
 
@@ -115,12 +119,28 @@ pub const LANDED_ROUNDS: [&str; STATES_MAX] = [
 pub const SHARED_ROUND: &str = "shared";
 
 /// On how many states work is verified before it passes, and on how many after
-/// that, before its target is given up as being moved repeatedly.
-pub const STATES_MAX: usize = 8;
+/// that, by what else happens in its queue: those that assume something, the first
+/// that assumes nothing, and one after a reserved landing.
+pub const STATES_MAX: usize = ASSUMED_STATES_MAX + 2;
 
 /// On how many states work is verified that assume that other work lands.
 /// Later ones wait until all the work ahead has landed or failed.
-pub const ASSUMED_STATES_MAX: usize = 6;
+pub(crate) const ASSUMED_STATES_MAX: usize = 6;
+
+/// How often work is taken back with other work before it waits for the checks of
+/// all that is ahead of it.
+pub(crate) const TAKEN_BACK_MAX: usize = 3;
+
+/// How often others may move the target before its work lands, until it is given up
+/// as being moved repeatedly. From the first time on no other harness can.
+pub const MOVES_MAX: usize = 8;
+
+/// Returns whether the next verification of work may assume that other work lands,
+/// by how often it was verified before it passed and after that, and how often it
+/// was taken back.
+pub fn may_assume(before: usize, after: usize, taken_back: usize) -> bool {
+    before.max(after) < ASSUMED_STATES_MAX && taken_back < TAKEN_BACK_MAX
+}
 
 /// How often a verification that fails is repeated on the same tree where the
 /// settings do not say it.
@@ -133,6 +153,8 @@ pub const FLAKY_RERUNS_MAX: usize = 3;
 /// those of the rounds before it.
 const _: () =
     assert!((REPAIR_ROUNDS_MAX + STATES_MAX) * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
+const _: () = assert!((STATES_MAX + MOVES_MAX) * (1 + FLAKY_RERUNS_MAX) <= LAND_ROUNDS.len());
+const _: () = assert!(TAKEN_BACK_MAX < LANDED_ROUNDS.len());
 
 /// How many places of the landing queue may be verified on an assumed state
 /// where the settings do not say it.

@@ -9,15 +9,20 @@
 //!
 //! Rules:
 //!
-//! - The order is priority, then id, until a verification starts: from then on
-//!   the position is fixed, so that a stream of urgent work cannot keep other
-//!   work from landing.
+//! - The order is priority, then natural id (`bd-2` before `bd-10`), until a
+//!   verification starts: from then on the position is fixed, so that a stream of
+//!   urgent work cannot keep other work from landing.
 //! - A failed verification is charged to its issue only when everything that it
 //!   assumed has landed, and passed its check. Otherwise it is done again.
 //! - Work that conflicts with the assumed state waits until something ahead of
 //!   it fails, or until all of it has landed.
 //! - An issue may reserve the next landing: while it works, other work is
 //!   verified and does not land, and its own work joins in front.
+//! - Work whose assumptions broke too often [assumes](LandingQueue::assume_nothing)
+//!   nothing any more: it is verified once all the work ahead of it has landed and
+//!   passed its check. No issue gets a reservation until it has landed. So other
+//!   work of the queue breaks at most one more of its verifications: that of an
+//!   issue that had the reservation already.
 //! - The window bounds how many verifications rest on assumptions. It grows by
 //!   one for each landing and halves for each failure that is charged.
 //! - At most as many verifications run as there are slots. Free ones go to the
@@ -36,6 +41,7 @@ mod runs;
 pub use checks::CheckEnd;
 pub use runs::Part;
 
+use crate::issue::natural;
 use crate::json::id::IssueId;
 use checks::Checks;
 
@@ -118,6 +124,8 @@ struct Place {
     issue_id: IssueId,
     state: PlaceState,
     part: Part,
+    /// Whether it may rest on work that is yet to land, or to pass its check.
+    assumes: bool,
     /// The landings that were yet to pass their check when the work failed or
     /// conflicted on top of them.
     doubts: Vec<Ticket>,
@@ -171,9 +179,13 @@ impl LandingQueue {
         }
     }
 
-    /// Reserves the next landing for an issue; `false` where another one has it.
-    /// Nothing else lands until it is released.
+    /// Reserves the next landing for an issue; `false` where another one has it,
+    /// and while work is in the queue that assumes nothing. Nothing else lands
+    /// until it is released.
     pub fn reserve(&mut self, issue_id: &IssueId) -> bool {
+        if self.reserved.is_none() && self.places.iter().any(|place| !place.assumes) {
+            return false;
+        }
         let holder = self.reserved.get_or_insert_with(|| issue_id.to_owned());
         holder == issue_id
     }
@@ -190,25 +202,19 @@ impl LandingQueue {
         (is_free || self.is_owed(at)) && !self.checks.has_failed()
     }
 
-    /// Adds finished work: behind all that started, and in the order of
-    /// priority and id among the rest. Work with the reservation comes first, but
-    /// for a run of which a part has landed.
+    /// Adds finished work: behind all that started or has the reservation, and in
+    /// the order of priority and natural id among the rest. Work with the
+    /// reservation comes first, but for a run of which a part has landed.
     pub fn join(&mut self, priority: i64, issue_id: &IssueId) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
-        let started = |place: &Place| place.state != PlaceState::Waiting;
-        let free = self.places.iter().rposition(started).map_or(0, |at| at + 1);
-        let after = |place: &Place| (place.priority, &place.issue_id) > (priority, issue_id);
         let is_reserved = self.reserved.as_ref() == Some(issue_id);
-        let at = match is_reserved {
-            true => (0..self.places.len())
-                .rfind(|at| self.is_owed(*at))
-                .map_or(0, |at| at + 1),
-            false => self.places[free..]
-                .iter()
-                .position(after)
-                .map_or(self.places.len(), |offset| free + offset),
+        let mut places = self.places.iter();
+        let last_before = match is_reserved {
+            true => (0..self.places.len()).rfind(|at| self.is_owed(*at)),
+            false => places.rposition(|place| self.stays_before(place, priority, issue_id)),
         };
+        let at = last_before.map_or(0, |at| at + 1);
         let place = Place {
             ticket,
             priority,
@@ -218,6 +224,7 @@ impl LandingQueue {
                 true => Part::Single,
                 false => Part::Any,
             },
+            assumes: true,
             doubts: Vec::new(),
         };
         self.places.insert(at, place);
@@ -225,9 +232,33 @@ impl LandingQueue {
         ticket
     }
 
-    /// Returns what the holder of a place is to do now. A place that may not
-    /// rest on assumptions is tried once nothing is assumed ahead of it.
-    pub fn next(&self, ticket: Ticket, may_assume: bool) -> QueueStep {
+    /// Returns whether a place stays before work that joins.
+    fn stays_before(&self, place: &Place, priority: i64, issue_id: &IssueId) -> bool {
+        let has_reservation = self.reserved.as_ref() == Some(&place.issue_id);
+        place.state != PlaceState::Waiting
+            || has_reservation
+            || place
+                .priority
+                .cmp(&priority)
+                .then_with(|| natural::compare(&place.issue_id, issue_id))
+                .is_le()
+    }
+
+    /// Has work verified only once all the work ahead of it has landed and passed
+    /// its check, and by itself; `false` where that changes nothing.
+    pub fn assume_nothing(&mut self, ticket: Ticket) -> bool {
+        let at = self.position(ticket);
+        let at = at.filter(|at| self.places[*at].assumes);
+        if let Some(at) = at {
+            self.places[at].assumes = false;
+            self.places[at].part = Part::Single;
+            self.settle_runs();
+        }
+        at.is_some()
+    }
+
+    /// Returns what the holder of a place is to do now.
+    pub fn next(&self, ticket: Ticket) -> QueueStep {
         let Some(at) = self.position(ticket) else {
             return QueueStep::Wait;
         };
@@ -240,7 +271,7 @@ impl LandingQueue {
             PlaceState::Waiting | PlaceState::Due => {
                 let ahead = self.chain(at);
                 if before.iter().any(|place| place.state.is_open())
-                    || !(may_assume || ahead.is_empty())
+                    || !(self.places[at].assumes || self.is_settled(&ahead))
                 {
                     QueueStep::Wait
                 } else {

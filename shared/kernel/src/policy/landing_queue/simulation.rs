@@ -5,6 +5,8 @@
 mod kinds;
 
 use super::{CheckEnd, LandingQueue, Part, QueueBounds, QueueStep, Ticket};
+use crate::json::id::IssueId;
+use crate::policy::landing::{STATES_MAX, TAKEN_BACK_MAX, may_assume};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -26,6 +28,11 @@ impl Numbers {
     fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }
+}
+
+/// Returns the id of an issue. Some have more digits than others.
+fn id_of(issue: usize) -> IssueId {
+    format!("bd-{issue}").into()
 }
 
 /// What a batch is made of.
@@ -54,10 +61,16 @@ struct Kind {
     /// of the landings.
     cut: u64,
     moved: u64,
+    /// The chance that an issue reserves the next landing before its work.
+    reserving: u64,
+    /// How many priorities the issues have.
+    priorities: u64,
 }
 
 #[derive(Debug)]
 struct Issue {
+    priority: i64,
+    reserves: bool,
     work: u64,
     verify: u64,
     check: u64,
@@ -116,14 +129,45 @@ struct Batch {
     failing: BTreeSet<usize>,
     ends: BTreeMap<usize, End>,
     verifications: usize,
+    /// How often work was verified on another state, by what is charged for it.
+    states: BTreeMap<usize, States>,
     now: u64,
+}
+
+/// On how many states an issue's work was verified, before it passed and after, and
+/// why.
+#[derive(Clone, Copy, Debug, Default)]
+struct States {
+    before: usize,
+    after: usize,
+    has_passed: bool,
+    taken_back: usize,
+    /// How often others moved the target when it was about to land.
+    moves: usize,
+}
+
+impl States {
+    /// Takes in a verification that begins.
+    const fn begin(&mut self) {
+        match self.has_passed {
+            false => self.before += 1,
+            true => self.after += 1,
+        }
+    }
+
+    fn may_assume(&self) -> bool {
+        may_assume(self.before, self.after, self.taken_back)
+    }
 }
 
 impl Batch {
     fn new(kind: Kind, seed: u64) -> Self {
         let mut numbers = Numbers(seed);
+        let mut ranks = Numbers(!seed);
         let mut issues: Vec<Issue> = (0..kind.issues)
             .map(|_| Issue {
+                priority: i64::try_from(ranks.below(kind.priorities)).unwrap(),
+                reserves: ranks.percent(kind.reserving),
                 work: kind.work.0 + numbers.below(kind.work.1 - kind.work.0 + 1),
                 verify: kind.verify.0 + numbers.below(kind.verify.1 - kind.verify.0 + 1),
                 check: kind.check.min(1 + numbers.below(kind.check)),
@@ -164,6 +208,7 @@ impl Batch {
             failing: BTreeSet::new(),
             ends: BTreeMap::new(),
             verifications: 0,
+            states: BTreeMap::new(),
             now: 0,
         }
     }
@@ -192,6 +237,9 @@ impl Batch {
     fn advance(&mut self, lane: usize, begun: &mut usize) -> bool {
         match self.lanes[lane].clone() {
             Lane::Idle if *begun < self.kind.issues && self.working() < self.kind.lanes => {
+                if self.issues[*begun].reserves && !self.queue.reserve(&id_of(*begun)) {
+                    return false;
+                }
                 let until = self.now + self.issues[*begun].work;
                 self.lanes[lane] = Lane::Working(*begun, until);
                 *begun += 1;
@@ -218,6 +266,7 @@ impl Batch {
                     self.queue.failed(ticket)
                 } else {
                     self.passed.insert(issue);
+                    self.states.entry(issue).or_default().has_passed = true;
                     self.queue.passed(ticket)
                 };
                 assert!(counts);
@@ -240,7 +289,8 @@ impl Batch {
     }
 
     fn join(&mut self, lane: usize, issue: usize) {
-        let ticket = self.queue.join(0, &format!("{issue:04}").into());
+        let priority = self.issues[issue].priority;
+        let ticket = self.queue.join(priority, &id_of(issue));
         self.holders.insert(ticket, issue);
         self.lanes[lane] = Lane::Queued(issue, ticket);
     }
@@ -330,6 +380,7 @@ impl Batch {
     fn stay(&mut self, lane: usize, issue: usize, ticket: Ticket) {
         assert!(self.queue.stayed(ticket));
         self.holders.remove(&ticket);
+        self.queue.release(&id_of(issue));
         assert_eq!(self.ends.insert(issue, End::Stayed), None);
         self.lanes[lane] = Lane::Idle;
     }
@@ -338,6 +389,7 @@ impl Batch {
         assert!(!self.target.0.contains(&issue));
         self.holders.remove(&ticket);
         self.riding.remove(&issue);
+        self.states.entry(issue).or_default().taken_back += 1;
         self.join(lane, issue);
         if let Lane::Queued(_, ticket) = self.lanes[lane] {
             self.queue.limit(ticket, Part::Single);
@@ -371,7 +423,11 @@ impl Batch {
     }
 
     fn take_turn(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
-        match self.queue.next(ticket, true) {
+        let may_assume = self.states.entry(issue).or_default().may_assume();
+        if !may_assume && self.queue.assume_nothing(ticket) {
+            return true;
+        }
+        match self.queue.next(ticket) {
             QueueStep::Wait => return false,
             QueueStep::Try(ahead) => self.try_on(lane, issue, ticket, &ahead),
             QueueStep::Charged => {
@@ -408,6 +464,11 @@ impl Batch {
         }
         self.riding.remove(&issue);
         self.verifications += 1;
+        let states = self.states.entry(issue).or_default();
+        states.begin();
+        let most = STATES_MAX + states.moves;
+        assert!(states.before.max(states.after) <= most, "{states:?}");
+        assert!(states.taken_back <= TAKEN_BACK_MAX, "{states:?}");
         let until = self.now + self.issues[issue].verify;
         self.lanes[lane] = Lane::Verifying(issue, ticket, until);
         let superseded = |lane: &&Lane| matches!(lane, Lane::Verifying(_, ticket, _) if self.queue.is_superseded(*ticket));
@@ -426,6 +487,7 @@ impl Batch {
         would_be.0.insert(issue);
         if self.trees[&issue] != would_be {
             assert!(self.kind.moved > 0, "an assumption broke without a cause");
+            self.states.entry(issue).or_default().moves += 1;
             return self.queue.moved();
         }
         let rides = self.riding.contains(&issue);
@@ -471,6 +533,7 @@ impl Batch {
             }
         }
         self.holders.remove(&ticket);
+        self.queue.release(&id_of(issue));
         assert_eq!(self.ends.insert(issue, end), None);
         self.lanes[lane] = Lane::Idle;
     }

@@ -18,8 +18,8 @@ fn queue_of(count: usize) -> (LandingQueue, Vec<Ticket>) {
 
 /// Starts the verification of a place on what is ahead of it.
 fn start(queue: &mut LandingQueue, ticket: Ticket) -> Vec<Ticket> {
-    let QueueStep::Try(ahead) = queue.next(ticket, true) else {
-        panic!("{:?}", queue.next(ticket, true));
+    let QueueStep::Try(ahead) = queue.next(ticket) else {
+        panic!("{:?}", queue.next(ticket));
     };
     assert!(queue.started(ticket, &ahead));
     ahead
@@ -32,13 +32,13 @@ fn each_verification_assumes_that_all_ahead_of_it_lands() {
     assert_eq!(start(&mut queue, t[1]), [t[0]]);
     assert_eq!(start(&mut queue, t[2]), [t[0], t[1]]);
     assert!(queue.passed(t[2]) && queue.passed(t[0]));
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
-    assert_eq!(queue.next(t[0], true), QueueStep::Land);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
+    assert_eq!(queue.next(t[0]), QueueStep::Land);
     queue.landed(t[0]);
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
     assert!(queue.passed(t[1]));
     queue.landed(t[1]);
-    assert_eq!(queue.next(t[2], true), QueueStep::Land);
+    assert_eq!(queue.next(t[2]), QueueStep::Land);
 }
 
 #[test]
@@ -56,17 +56,17 @@ fn a_failure_is_charged_only_on_a_state_that_landed() {
     let (mut queue, t) = queue_of(3);
     t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
     assert!(queue.failed(t[2]));
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
     assert!(queue.passed(t[0]));
     queue.landed(t[0]);
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
     assert!(queue.failed(t[1]));
-    assert_eq!(queue.next(t[1], true), QueueStep::Charged);
+    assert_eq!(queue.next(t[1]), QueueStep::Charged);
     // It may have failed because of what was ahead of it.
-    assert_eq!(queue.next(t[2], true), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[2]), QueueStep::Try(vec![]));
     start(&mut queue, t[2]);
     assert!(queue.failed(t[2]));
-    assert_eq!(queue.next(t[2], true), QueueStep::Charged);
+    assert_eq!(queue.next(t[2]), QueueStep::Charged);
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn conflicting_work_waits_for_what_is_ahead_and_holds_nothing_up() {
     assert!(queue.conflicted(t[1], &[t[0]]));
     assert_eq!(start(&mut queue, t[2]), [t[0]]);
     assert!(queue.passed(t[0]) && queue.passed(t[2]));
-    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
     queue.landed(t[0]);
     // The first one decides before the one behind it lands.
-    assert_eq!(queue.next(t[1], true), QueueStep::Try(vec![]));
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[1]), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
     queue.left(t[1]);
-    assert_eq!(queue.next(t[2], true), QueueStep::Land);
+    assert_eq!(queue.next(t[2]), QueueStep::Land);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn conflicting_work_is_tried_again_when_what_is_ahead_fails() {
     start(&mut queue, t[0]);
     assert!(queue.conflicted(t[1], &[t[0]]));
     assert!(queue.failed(t[0]));
-    assert_eq!(queue.next(t[1], true), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[1]), QueueStep::Try(vec![]));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_position_is_fixed_once_its_verification_starts() {
     let mut queue = bounded(19, usize::MAX);
     let late = queue.join(2, &"a".into());
     let normal = queue.join(1, &"b".into());
-    assert_eq!(queue.next(late, true), QueueStep::Wait);
+    assert_eq!(queue.next(late), QueueStep::Wait);
     assert_eq!(start(&mut queue, normal), []);
     let urgent = queue.join(0, &"c".into());
     assert_eq!(start(&mut queue, urgent), [normal]);
@@ -110,13 +110,13 @@ fn a_position_is_fixed_once_its_verification_starts() {
 fn an_assumption_that_changed_in_between_is_not_taken() {
     let (mut queue, t) = queue_of(2);
     start(&mut queue, t[0]);
-    let QueueStep::Try(ahead) = queue.next(t[1], true) else {
+    let QueueStep::Try(ahead) = queue.next(t[1]) else {
         panic!()
     };
     queue.left(t[0]);
     assert!(!queue.started(t[1], &ahead));
     assert!(!queue.conflicted(t[1], &ahead));
-    assert_eq!(queue.next(t[1], true), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[1]), QueueStep::Try(vec![]));
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_target_that_others_move_supersedes_everything() {
     t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
     assert!(queue.passed(t[0]) && queue.failed(t[1]));
     queue.moved();
-    assert_eq!(queue.next(t[0], true), QueueStep::Try(vec![]));
-    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[0]), QueueStep::Try(vec![]));
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_window_shrinks_for_charged_failures_and_grows_for_landings() {
     // 20, 10, 5, 3.
     let begun: Vec<_> = t[3..]
         .iter()
-        .take_while(|ticket| match queue.next(**ticket, true) {
+        .take_while(|ticket| match queue.next(**ticket) {
             QueueStep::Try(ahead) => queue.started(**ticket, &ahead),
             _ => false,
         })
@@ -151,7 +151,7 @@ fn the_window_shrinks_for_charged_failures_and_grows_for_landings() {
     queue.landed(begun[0]);
     assert_eq!(start(&mut queue, t[6]).len(), 2);
     assert_eq!(start(&mut queue, t[7]).len(), 3);
-    assert_eq!(queue.next(t[8], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[8]), QueueStep::Wait);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn without_speculation_one_place_is_verified_at_a_time() {
     let first = queue.join(0, &"a".into());
     let second = queue.join(0, &"b".into());
     start(&mut queue, first);
-    assert_eq!(queue.next(second, true), QueueStep::Wait);
+    assert_eq!(queue.next(second), QueueStep::Wait);
     assert!(queue.failed(first));
     queue.left(first);
     assert_eq!(start(&mut queue, second), []);
@@ -174,16 +174,16 @@ fn verifications_over_the_slots_wait_and_the_front_goes_first() {
         .to_vec();
     start(&mut queue, t[0]);
     start(&mut queue, t[1]);
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
     assert!(queue.passed(t[1]));
     assert_eq!(start(&mut queue, t[2]), [t[0], t[1]]);
-    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[3]), QueueStep::Wait);
     // Its failure supersedes what is behind it: both slots are free.
     assert!(queue.failed(t[0]));
-    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[3]), QueueStep::Wait);
     assert_eq!(start(&mut queue, t[1]), []);
     assert_eq!(start(&mut queue, t[2]), [t[1]]);
-    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[3]), QueueStep::Wait);
 }
 
 #[test]
@@ -194,13 +194,42 @@ fn a_queue_has_at_least_one_slot() {
 }
 
 #[test]
-fn a_place_that_may_not_assume_anything_waits_for_what_is_ahead() {
+fn work_that_assumes_nothing_waits_for_what_is_ahead_and_for_its_check() {
     let (mut queue, t) = queue_of(2);
     start(&mut queue, t[0]);
-    assert_eq!(queue.next(t[1], false), QueueStep::Wait);
+    assert!(queue.assume_nothing(t[1]) && !queue.assume_nothing(t[1]));
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
     assert!(queue.passed(t[0]));
-    queue.landed(t[0]);
-    assert_eq!(queue.next(t[1], false), QueueStep::Try(vec![]));
+    queue.advanced(t[0]);
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
+    assert!(queue.checked(t[0], true));
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
+    assert!(queue.settled(t[0]));
+    assert_eq!(queue.next(t[1]), QueueStep::Try(vec![]));
+}
+
+#[test]
+fn no_landing_is_reserved_before_work_that_assumes_nothing() {
+    let (mut queue, t) = queue_of(1);
+    assert!(queue.reserve(&"bd-8".into()));
+    assert!(queue.assume_nothing(t[0]));
+    queue.release(&"bd-8".into());
+    assert!(!queue.reserve(&"bd-9".into()));
+    queue.left(t[0]);
+    assert!(queue.reserve(&"bd-9".into()));
+}
+
+#[test]
+fn work_that_waits_is_in_the_order_of_priority_and_of_numbers_in_ids() {
+    let mut queue = bounded(19, usize::MAX);
+    let names = ["bd-10", "bd-2", "bd-1", "bd-9"];
+    let [ten, two, one, nine] = names.map(|id| queue.join(1, &id.into()));
+    let urgent = queue.join(0, &"bd-11".into());
+    assert_eq!(start(&mut queue, urgent), []);
+    assert_eq!(start(&mut queue, one), [urgent]);
+    assert_eq!(start(&mut queue, two), [urgent, one]);
+    assert_eq!(start(&mut queue, nine), [urgent, one, two]);
+    assert_eq!(start(&mut queue, ten), [urgent, one, two, nine]);
 }
 
 #[test]
@@ -209,18 +238,31 @@ fn nothing_lands_before_work_that_has_the_reservation() {
     t.iter().for_each(|ticket| drop(start(&mut queue, *ticket)));
     assert!(queue.passed(t[0]) && queue.reserve(&"bd-90".into()));
     // It still works: what is ready is verified, and waits.
-    assert_eq!(queue.next(t[0], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[0]), QueueStep::Wait);
     assert!(queue.passed(t[1]));
     let last = queue.join(9, &"bd-90".into());
     assert_eq!(start(&mut queue, last), []);
     assert_eq!(start(&mut queue, t[0]), [last]);
     assert!(queue.passed(last));
-    assert_eq!(queue.next(last, true), QueueStep::Land);
+    assert_eq!(queue.next(last), QueueStep::Land);
     queue.landed(last);
     assert!(queue.passed(t[0]));
-    assert_eq!(queue.next(t[0], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[0]), QueueStep::Wait);
     queue.release(&"bd-90".into());
-    assert_eq!(queue.next(t[0], true), QueueStep::Land);
+    assert_eq!(queue.next(t[0]), QueueStep::Land);
+}
+
+#[test]
+fn what_joins_later_comes_behind_work_that_has_the_reservation() {
+    let mut queue = bounded(19, usize::MAX);
+    assert!(queue.reserve(&"bd-90".into()));
+    let last = queue.join(9, &"bd-90".into());
+    // The reserved work has not started yet.
+    let urgent = queue.join(0, &"bd-01".into());
+    assert_eq!(start(&mut queue, last), []);
+    assert_eq!(start(&mut queue, urgent), [last]);
+    assert!(queue.passed(last));
+    assert_eq!(queue.next(last), QueueStep::Land);
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn queue_of(batch: usize, count: usize) -> (LandingQueue, Vec<Ticket>) {
 fn start(queue: &mut LandingQueue, tickets: &[Ticket]) -> Vec<Ticket> {
     let mut verified = Vec::new();
     for ticket in tickets {
-        if let QueueStep::Try(ahead) = queue.next(*ticket, true) {
+        if let QueueStep::Try(ahead) = queue.next(*ticket) {
             assert!(queue.started(*ticket, &ahead));
             verified.extend((!queue.is_riding(*ticket)).then_some(*ticket));
         }
@@ -28,7 +28,7 @@ fn start(queue: &mut LandingQueue, tickets: &[Ticket]) -> Vec<Ticket> {
 /// Lands a run whose leader passed, the leader last.
 fn land(queue: &mut LandingQueue, run: &[Ticket]) {
     for ticket in run {
-        assert_eq!(queue.next(*ticket, true), QueueStep::Land);
+        assert_eq!(queue.next(*ticket), QueueStep::Land);
         match queue.is_riding(*ticket) {
             true => queue.advanced_riding(*ticket),
             false => queue.advanced(*ticket),
@@ -40,11 +40,11 @@ fn land(queue: &mut LandingQueue, run: &[Ticket]) {
 fn only_the_last_of_a_run_is_verified_and_all_land_in_order() {
     let (mut queue, t) = queue_of(3, 7);
     assert_eq!(start(&mut queue, &t), [t[2], t[5], t[6]]);
-    assert_eq!(queue.next(t[0], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[0]), QueueStep::Wait);
     assert!(queue.passed(t[2]));
     assert_eq!(queue.leader(t[0]), Some(t[2]));
     assert_eq!(queue.leader(t[3]), None);
-    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
     land(&mut queue, &t[..3]);
     // The leader closes first: until then nothing verified is closed.
     assert_eq!(queue.next_check(t[0]), None);
@@ -87,16 +87,16 @@ fn the_failure_of_a_run_is_searched_in_halves_and_charged_to_one() {
     let (mut queue, t) = queue_of(4, 4);
     assert_eq!(start(&mut queue, &t), [t[3]]);
     assert!(queue.failed(t[3]));
-    assert_ne!(queue.next(t[3], true), QueueStep::Charged);
+    assert_ne!(queue.next(t[3]), QueueStep::Charged);
     assert_eq!(start(&mut queue, &t), [t[1], t[3]]);
     assert!(queue.failed(t[1]));
     // What is behind it is verified again, as it was split.
     assert_eq!(start(&mut queue, &t), [t[0], t[1], t[3]]);
     assert!(queue.passed(t[0]) && queue.failed(t[1]));
-    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
     land(&mut queue, &t[..1]);
     assert!(queue.checked(t[0], true) && queue.settled(t[0]));
-    assert_eq!(queue.next(t[1], true), QueueStep::Charged);
+    assert_eq!(queue.next(t[1]), QueueStep::Charged);
     queue.left(t[1]);
     assert_eq!(start(&mut queue, &t[2..]), [t[3]]);
     assert!(queue.passed(t[3]));
@@ -129,7 +129,7 @@ fn nothing_rides_on_work_that_is_verified_by_itself() {
 #[test]
 fn conflicting_work_leads_nothing() {
     let (mut queue, t) = queue_of(3, 3);
-    let QueueStep::Try(ahead) = queue.next(t[0], true) else {
+    let QueueStep::Try(ahead) = queue.next(t[0]) else {
         panic!()
     };
     assert!(queue.started(t[0], &ahead) && queue.is_riding(t[0]));
@@ -139,7 +139,7 @@ fn conflicting_work_leads_nothing() {
     assert_eq!(queue.leader(t[0]), Some(t[2]));
     queue.advanced_riding(t[0]);
     // It is tried again once what it conflicts with has closed.
-    assert_eq!(queue.next(t[1], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
     land(&mut queue, &t[2..]);
 }
 
@@ -167,7 +167,7 @@ fn nothing_lands_on_what_is_to_be_taken_back() {
     queue.left(t[1]);
     assert_eq!(start(&mut queue, &t[2..]), [t[2]]);
     assert!(queue.passed(t[2]));
-    assert_eq!(queue.next(t[2], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
     queue.taken_back(t[0]);
     assert_eq!(start(&mut queue, &t[2..]), [t[2]]);
 }
@@ -213,7 +213,7 @@ fn a_run_that_began_to_land_continues_before_reserved_work() {
     assert!(queue.owes_landing(t[1]) && queue.owes_landing(t[2]) && !queue.owes_landing(t[3]));
     let last = queue.join(9, &"bd-90".into());
     land(&mut queue, &t[1..3]);
-    assert_eq!(queue.next(t[3], true), QueueStep::Wait);
+    assert_eq!(queue.next(t[3]), QueueStep::Wait);
     assert_eq!(start(&mut queue, &[last]), [last]);
     assert!(!queue.owes_landing(last));
 }

@@ -19,6 +19,8 @@ const NIGHT: Kind = Kind {
     conflicting: 0,
     cut: 0,
     moved: 0,
+    reserving: 0,
+    priorities: 1,
 };
 
 /// The mean of the time with landing over the time without, in percent, and the
@@ -205,9 +207,10 @@ impl BesideTheLeast {
 #[test]
 fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
     let mut ends = BTreeMap::new();
-    let [mut queued, mut serial] = [(); 2].map(|()| BesideTheLeast::default());
+    let [mut queued, mut serial, mut reserved] = [(); 3].map(|()| BesideTheLeast::default());
     for seed in 0..10_000 {
         let mut numbers = Numbers(seed ^ 0xA5A5);
+        let mut ranks = Numbers(seed ^ 0x5A5A);
         let kind = Kind {
             issues: 1 + numbers.below(30) as usize,
             lanes: 1 + numbers.below(8) as usize,
@@ -223,12 +226,16 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             cut: numbers.below(10),
             moved: numbers.below(10),
             batch: 1 + numbers.below(5) as usize,
+            reserving: ranks.below(2) * ranks.below(30),
+            priorities: 1 + ranks.below(3),
         };
         let mut batch = Batch::new(kind, seed);
         let took = batch.run();
-        match (kind.batch, kind.speculation) {
-            (1, 0) => serial.take(took, &batch),
-            (1, _) => queued.take(took, &batch),
+        match (kind.batch, kind.reserving, kind.speculation) {
+            (1, 0, 0) => serial.take(took, &batch),
+            (1, 0, _) => queued.take(took, &batch),
+            // All others wait for the work that has the reservation.
+            (1, _, _) => reserved.take(took, &batch),
             // Several may share a verification.
             _ => {}
         }
