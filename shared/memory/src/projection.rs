@@ -77,13 +77,15 @@ pub fn write_session(path: &Path, session: &Session) -> Result<(), ProjectionErr
 /// [`ProjectionError`], naming the field that does not fit.
 pub fn read_ledger(path: &Path) -> Result<Option<FeatureLedger>, ProjectionError> {
     artifact::read(path)?
-        .map(|bytes| {
-            FeatureLedger::parse(&bytes).map_err(|source| ProjectionError::Ledger {
-                path: path.to_path_buf(),
-                source,
-            })
-        })
+        .map(|bytes| parsed_ledger(path, &bytes))
         .transpose()
+}
+
+fn parsed_ledger(path: &Path, bytes: &[u8]) -> Result<FeatureLedger, ProjectionError> {
+    FeatureLedger::parse(bytes).map_err(|source| ProjectionError::Ledger {
+        path: path.to_path_buf(),
+        source,
+    })
 }
 
 /// Writes a session or a feature ledger, and the same to a place where people
@@ -97,13 +99,59 @@ pub fn write_published(
     copy: &Path,
     document: &impl Serialize,
 ) -> Result<(), ProjectionError> {
+    publish(path, copy, document).map(drop)
+}
+
+/// Writes a document to both places; returns its text.
+fn publish(
+    path: &Path,
+    copy: &Path,
+    document: &impl Serialize,
+) -> Result<Vec<u8>, ProjectionError> {
     let value = premath_kernel::json::canonical::value_of(document);
     let text = text_of(path, &value)?;
     artifact::write(path, &text)?;
     if let Err(error) = artifact::write(copy, &text) {
         tracing::debug!(%error, "cannot write a copy in the worktree");
     }
-    Ok(())
+    Ok(text)
+}
+
+/// The feature ledger that a lane wrote last: it is parsed again only where the file
+/// has other bytes than that.
+#[derive(Debug, Default)]
+pub struct WrittenLedger(Option<(Vec<u8>, FeatureLedger)>);
+
+impl WrittenLedger {
+    /// Reads the ledger; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`ProjectionError`], naming the field that does not fit.
+    pub fn read(&mut self, path: &Path) -> Result<Option<FeatureLedger>, ProjectionError> {
+        let bytes = artifact::read(path)?;
+        match (self.0.take(), bytes) {
+            (Some((text, ledger)), Some(bytes)) if text == bytes => Ok(Some(ledger)),
+            (_, Some(bytes)) => parsed_ledger(path, &bytes).map(Some),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// Writes the ledger as [`write_published`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`ProjectionError::Store`].
+    pub fn write_published(
+        &mut self,
+        path: &Path,
+        copy: &Path,
+        ledger: FeatureLedger,
+    ) -> Result<(), ProjectionError> {
+        let text = publish(path, copy, &ledger)?;
+        self.0 = Some((text, ledger));
+        Ok(())
+    }
 }
 
 /// Writes a feature ledger.
@@ -140,4 +188,46 @@ fn text_of(path: &Path, value: &Value) -> Result<Vec<u8>, StoreError> {
         .map_err(|error| StoreError::io("write", path)(error.into()))?;
     text.push(b'\n');
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use premath_kernel::record::feature::{FeatureStatus, FeatureWrite};
+    use std::fs;
+
+    fn with(ledger: Option<FeatureLedger>, id: &str) -> FeatureLedger {
+        let write = FeatureWrite {
+            status: Some(FeatureStatus::Pending),
+            summary: Some("r\u{e9}sum\u{e9} \"1.50\"".to_owned()),
+            ..FeatureWrite::new(id)
+        };
+        FeatureLedger::write(ledger, write, Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    #[test]
+    fn a_ledger_that_was_written_is_what_the_file_says_also_after_others_changed_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, copy] = ["ledger.json", "copy.json"].map(|name| folder.path().join(name));
+        let mut written = WrittenLedger::default();
+        assert_eq!(written.read(&path).unwrap(), None);
+        let mut ledger = None;
+        for id in ["a", "b"] {
+            let next = with(ledger, id);
+            written.write_published(&path, &copy, next).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), fs::read(&copy).unwrap());
+            let parsed = read_ledger(&path).unwrap();
+            ledger = written.read(&path).unwrap();
+            assert_eq!(ledger, parsed);
+        }
+        let other = with(None, "other");
+        written
+            .write_published(&path, &copy, with(ledger, "c"))
+            .unwrap();
+        write_ledger(&path, &other).unwrap();
+        assert_eq!(written.read(&path).unwrap(), Some(other));
+        fs::write(&path, "no ledger").unwrap();
+        written.read(&path).unwrap_err();
+    }
 }

@@ -33,7 +33,7 @@ use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::live::LiveLaneState;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
-use premath_memory::projection::{ProjectionError, write_published};
+use premath_memory::projection::{ProjectionError, WrittenLedger, write_published};
 use premath_memory::roots::{LaneRoots, LaneState};
 use premath_memory::{StoreError, WorktreeLock, clock};
 use premath_worktree::tree::Tree;
@@ -80,6 +80,7 @@ pub struct Lane {
     supervisor: Supervisor,
     runtime: Runtime,
     pub(crate) session: Option<Session>,
+    written_ledger: WrittenLedger,
     /// The summary of the session before, where it had a step.
     pub(crate) before: Option<SessionBefore>,
     /// Where the lane is instead, while a step works in another world.

@@ -6,7 +6,7 @@ use premath_kernel::json::id::IssueId;
 use premath_kernel::json::reference::{self, RefSet};
 use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
 use premath_kernel::record::session::{SessionState, SessionStep, SessionWrite, StepWrite};
-use premath_memory::projection::{self, ProjectionError};
+use premath_memory::projection::ProjectionError;
 use premath_memory::{Claimed, clock};
 
 impl Lane {
@@ -48,7 +48,7 @@ impl Lane {
     /// Projects the issue's feature; any other that a crash left in progress
     /// is pending again.
     pub(crate) fn feature(
-        &self,
+        &mut self,
         claimed: &Claimed,
         status: FeatureStatus,
         verification: Option<&str>,
@@ -56,7 +56,7 @@ impl Lane {
         let path = &self.home.ledger;
         let id = claimed.claim.issue_id.as_str();
         let now = clock::now().wall;
-        let mut ledger = projection::read_ledger(path)?;
+        let mut ledger = self.written_ledger.read(path)?;
         let left: Vec<String> = ledger
             .iter()
             .flat_map(|ledger| &ledger.features)
@@ -97,7 +97,9 @@ impl Lane {
             }
         }
         match ledger {
-            Some(ledger) => projection::write_published(path, &self.roots.ledger, &ledger),
+            Some(ledger) => self
+                .written_ledger
+                .write_published(path, &self.roots.ledger, ledger),
             None => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use crate::settings::Settings;
 use crate::supervisor::Supervisor;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
+use premath_memory::projection::WrittenLedger;
 use premath_memory::roots::lane_name;
 use premath_memory::{StoreError, WorktreeLock, ignored, projection};
 use premath_worktree::tree::{Tree, is_worktree_of};
@@ -65,6 +66,7 @@ impl Lane {
             site,
             supervisor,
             session,
+            written_ledger: WrittenLedger::default(),
             before: handoff.as_ref().and_then(SessionBefore::of),
             away: None,
             step_index: 0,
