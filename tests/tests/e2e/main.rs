@@ -75,6 +75,7 @@ mod shims;
 mod sign_in;
 mod simulated_night;
 mod slots;
+mod sparse;
 mod status;
 mod steps;
 mod stopped;

@@ -4,6 +4,7 @@ use super::site::{ProvisionSite, text};
 use crate::ownership::MARK;
 use crate::removal::{Occupant, occupant};
 use crate::tree::Tree;
+use crate::tree::sparse::{PATTERNS, patterns_of};
 use git2::{BranchType, Repository};
 use jiff::Timestamp;
 use premath_memory::clock;
@@ -76,7 +77,29 @@ impl ProvisionSite<'_> {
             create(folder.as_fd(), file, content)
                 .map_err(|error| format!("cannot write git's record of it: {error}"))?;
         }
-        Ok(())
+        self.leave_out_as_here(folder.as_fd())
+            .map_err(failed("write the patterns of its sparse checkout"))
+    }
+
+    /// Gives a lane the patterns of the main worktree, where that is sparse.
+    fn leave_out_as_here(&self, registration: BorrowedFd<'_>) -> io::Result<()> {
+        let is_set = |name| {
+            let config = self.git.config();
+            config
+                .and_then(|config| config.get_bool(name))
+                .unwrap_or(false)
+        };
+        let patterns = is_set("core.sparseCheckout").then(|| patterns_of(&self.common));
+        let Some(patterns) = patterns.flatten() else {
+            return Ok(());
+        };
+        if is_set("extensions.worktreeConfig") {
+            let cone = is_set("core.sparseCheckoutCone");
+            let text = format!("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = {cone}\n");
+            create(registration, "config.worktree", &text)?;
+        }
+        mkdirat(registration, "info", Mode::from_raw_mode(0o777))?;
+        create(registration, PATTERNS, &patterns)
     }
 
     /// Finds a name that git has no worktree record by.

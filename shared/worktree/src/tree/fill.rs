@@ -5,7 +5,8 @@ use super::descent::Descent;
 use super::file_writer::FileWriter;
 use super::overlay::Leaf;
 use super::plain::PlainIndex;
-use super::scan::unknown_entry;
+use super::scan::{left_out_entry, unknown_entry};
+use super::sparse::SparseRules;
 use super::tree_files::TreeFiles;
 use super::{Tree, TreeError};
 use git2::build::CheckoutBuilder;
@@ -43,10 +44,13 @@ impl Tree {
         self.repair_index()?;
         let mut index = Index::open(&self.index_file()).map_err(self.failed(failed))?;
         index.clear().map_err(self.failed(failed))?;
-        let rest = self.fill_as_stored(target, times, &mut index)?;
+        let sparse = self.sparse_rules();
+        let rest = self.fill_as_stored(target, times, sparse.as_ref(), &mut index)?;
         self.fill_rest(target, &rest, &mut index)?;
         index.write().map_err(self.failed(failed))?;
-        if let Some(stamp) = self.index_stamp().filter(|stamp| self.may_keep(stamp)) {
+        let is_whole = sparse.is_none();
+        let stamp = self.index_stamp().filter(|_| is_whole);
+        if let Some(stamp) = stamp.filter(|stamp| self.may_keep(stamp)) {
             let tree = target.id();
             self.plain.replace(Some(PlainIndex { stamp, tree, index }));
         }
@@ -58,6 +62,7 @@ impl Tree {
         &self,
         target: &git2::Tree<'_>,
         times: Option<Timestamps>,
+        sparse: Option<&SparseRules>,
         index: &mut Index,
     ) -> Result<Vec<(Vec<u8>, Leaf)>, TreeError> {
         let mut rest = Vec::new();
@@ -65,6 +70,11 @@ impl Tree {
         let mut writer = FileWriter::new(self, times)?;
         let mut files = TreeFiles::new(&self.repository, target);
         while let Some((name, leaf)) = files.next().map_err(self.failed("read the tree"))? {
+            if sparse.is_some_and(|rules| rules.leaves_out(&name)) {
+                let entry = left_out_entry(&name, leaf);
+                index.add(&entry).map_err(self.failed("write the index"))?;
+                continue;
+            }
             let is_submodule = leaf.0 == i32::from(FileMode::Commit);
             if is_submodule {
                 writer.make_folder(&name)?;

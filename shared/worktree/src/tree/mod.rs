@@ -43,6 +43,7 @@ mod reset;
 mod restore;
 mod salvage;
 mod scan;
+pub(crate) mod sparse;
 mod submodule;
 mod tree_files;
 mod work;

@@ -312,10 +312,11 @@ impl Tree {
         index.read(true).map_err(self.failed(failed))?;
         self.uncover(&mut index)?;
         let left_out = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
-        let left_out: Vec<IndexEntry> = index
+        let mut left_out: Vec<IndexEntry> = index
             .iter()
             .filter(|entry| entry.flags_extended & left_out != 0)
             .collect();
+        left_out.extend(self.newly_left_out(target, &index)?);
         let is_whole = left_out.is_empty();
         let written = index
             .read_tree(target)

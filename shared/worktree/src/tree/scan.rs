@@ -431,6 +431,14 @@ pub(super) fn unknown_entry(name: &[u8], (mode, id): Leaf) -> IndexEntry {
     }
 }
 
+/// Returns the index entry of a file that a sparse checkout leaves out.
+pub(super) fn left_out_entry(name: &[u8], leaf: Leaf) -> IndexEntry {
+    let mut entry = unknown_entry(name, leaf);
+    entry.flags |= IndexEntryFlag::EXTENDED.bits();
+    entry.flags_extended |= IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+    entry
+}
+
 /// Makes the index entry of a file; git keeps the lower half of its numbers.
 pub(super) fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEntry {
     let stamp = FileStamp::of(stat);
