@@ -16,21 +16,32 @@ fn settings(scratch: &Scratch, text: &str) {
 
 /// A bare repository that records what its branches were, the remote `origin` of
 /// a scratch one.
-struct Remote<'a> {
+pub(super) struct Remote<'a> {
     scratch: &'a Scratch,
     folder: String,
 }
 
 impl<'a> Remote<'a> {
-    fn of(scratch: &'a Scratch) -> Self {
-        let folder = scratch.folder().join("remote.git");
-        let folder = folder.to_str().unwrap().to_owned();
+    pub(super) fn of(scratch: &'a Scratch) -> Self {
+        let remote = Self::at(scratch);
         let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
-        git(&["init", "-q", "--bare", &folder]).exits(0);
-        git(&["remote", "add", "origin", &folder]).exits(0);
-        let remote = Self { scratch, folder };
+        git(&["init", "-q", "--bare", &remote.folder]).exits(0);
+        git(&["remote", "add", "origin", &remote.folder]).exits(0);
         remote.git(&["config", "core.logAllRefUpdates", "true"]);
         remote
+    }
+
+    /// Returns the remote that is there.
+    pub(super) fn at(scratch: &'a Scratch) -> Self {
+        let folder = scratch.folder().join("remote.git");
+        let folder = folder.to_str().unwrap().to_owned();
+        Self { scratch, folder }
+    }
+
+    /// Returns every commit that the target was at there, the last one first.
+    pub(super) fn tips(&self) -> Vec<String> {
+        let tips = self.git(&["reflog", "show", "--format=%H", TARGET]);
+        tips.lines().map(str::to_owned).collect()
     }
 
     /// Returns what git prints in the remote.

@@ -7,6 +7,7 @@ mod plan;
 use crate::landing::{
     TARGET, every_close_is_on_the_target, first_parents, in_order, refs_are_accounted_for,
 };
+use crate::landing_settings::Remote;
 use plan::{Kind, Planned, below, plan};
 use premath_kernel::record::boundary::Boundary;
 use premath_tests::{Dice, Length, PATIENCE, Run, Scratch, issue, until};
@@ -105,20 +106,57 @@ batch = 4
 slots = 1
 "#;
 
+/// Work waits in spare worktrees. What landed is judged again, and then pushed.
+const CHECKS_AND_PUSHES: &str = r#"[landing]
+push = "origin"
+check_cmd = """
+sleep 0.1
+JUDGE"""
+[verify]
+slots = 2
+"#;
+
+/// How a campaign's batches run.
+struct Variant {
+    settings: String,
+    /// Whether the harness makes the lanes.
+    makes_lanes: bool,
+    /// Whether there is a remote that the target is pushed to.
+    pushes: bool,
+}
+
+impl Variant {
+    fn of_settings(settings: &str) -> Self {
+        Self {
+            settings: settings.to_owned(),
+            makes_lanes: false,
+            pushes: false,
+        }
+    }
+}
+
 struct Campaign {
     scratch: Scratch,
     planned: Vec<Planned>,
     dice: Dice,
+    /// How many lanes the harness makes; none where they are there.
+    made_lanes: Option<usize>,
+    pushes: bool,
     /// What was over at the last kill.
     over: BTreeMap<String, String>,
 }
 
 impl Campaign {
-    fn new(total: u64, lanes: usize, settings: &str) -> Self {
+    fn new(total: u64, lanes: usize, variant: &Variant) -> Self {
         let planned = plan(total);
         let rows: Vec<Value> = planned.iter().map(|one| issue(&one.id)).collect();
-        let scratch = Scratch::with_issues(lanes, &rows);
-        let settings = format!("{SETTINGS}{settings}");
+        let made_lanes = variant.makes_lanes.then_some(lanes);
+        let given = if variant.makes_lanes { 0 } else { lanes };
+        let scratch = Scratch::with_issues(given, &rows);
+        if variant.pushes {
+            Remote::of(&scratch);
+        }
+        let settings = format!("{SETTINGS}{}", variant.settings);
         fs::write(scratch.root.join("harness.toml"), settings).unwrap();
         let dice = Dice::from_environment();
         print_line(&format!(
@@ -129,6 +167,8 @@ impl Campaign {
             scratch,
             planned,
             dice,
+            made_lanes,
+            pushes: variant.pushes,
             over: BTreeMap::new(),
         }
     }
@@ -136,9 +176,12 @@ impl Campaign {
     /// The same command each time; its leases would outlive any test.
     fn batch(&self) -> Run {
         let verify = format!("{BEFORE}\n{JUDGE}\n{FLAKY}");
-        self.scratch
-            .landing_batch(WORK, &verify)
-            .args(["--lease-ttl-seconds", "3600"])
+        let run = self.scratch.landing_batch(WORK, &verify);
+        let run = run.args(["--lease-ttl-seconds", "3600"]);
+        match self.made_lanes {
+            Some(count) => run.args(["--lanes", &count.to_string()]),
+            None => run,
+        }
     }
 
     /// The issues that are over, with what they ended by.
@@ -308,6 +351,19 @@ impl Campaign {
         (adopted, shared)
     }
 
+    /// What was pushed stays on the target, and in the end all of it is pushed.
+    /// Returns how many pushes there were.
+    fn all_is_pushed(&self) -> usize {
+        let landed = first_parents(&self.scratch).into_iter();
+        let landed: Vec<String> = landed.map(|commit| commit.to_string()).collect();
+        let tips = Remote::at(&self.scratch).tips();
+        assert_eq!(tips[0], landed[0]);
+        for tip in &tips {
+            assert!(landed.contains(tip), "{tip} was pushed and taken back");
+        }
+        tips.len()
+    }
+
     /// No issue failed by anything but its own work, and no kill used up an
     /// attempt.
     fn every_failure_is_its_own(&self) {
@@ -361,12 +417,12 @@ fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Runs a campaign with further settings; returns how many landings rest on the
-/// verification of a later one.
-fn kill_again_and_again(settings: &str) -> usize {
+/// Runs a campaign; returns it with how many landings rest on the verification of a
+/// later one.
+fn kill_again_and_again(variant: &Variant) -> (Campaign, usize) {
     let length = Length::asked("the queue campaign of 30 kills on 200 issues");
     let (total, lanes, kills) = length.pick((24, 4, 4), (200, 8, 30));
-    let mut campaign = Campaign::new(total, lanes, settings);
+    let mut campaign = Campaign::new(total, lanes, variant);
     let began = Instant::now();
     for part in 0..kills {
         campaign.kill(part, kills);
@@ -376,6 +432,10 @@ fn kill_again_and_again(settings: &str) -> usize {
     campaign.every_commit_is_green();
     let (adopted, shared) = campaign.every_issue_landed_once();
     campaign.every_failure_is_its_own();
+    if campaign.pushes {
+        // Each run of the batch pushes, and most are killed.
+        assert!(campaign.all_is_pushed() > 1);
+    }
     let scratch = &campaign.scratch;
     every_close_is_on_the_target(scratch);
     refs_are_accounted_for(scratch);
@@ -398,16 +458,32 @@ fn kill_again_and_again(settings: &str) -> usize {
         verifications.lines().count() as f64 / landed as f64,
         took.as_secs_f64(),
     ));
-    shared
+    (campaign, shared)
 }
 
 #[test]
 fn killed_again_and_again_what_lands_is_green_and_failures_are_charged_to_their_own_issues() {
-    assert_eq!(kill_again_and_again(""), 0);
+    let (_, shared) = kill_again_and_again(&Variant::of_settings(""));
+    assert_eq!(shared, 0);
 }
 
 #[test]
 fn killed_again_and_again_what_is_verified_as_one_is_green_too() {
     // How much waits at once is chance, with few issues.
-    kill_again_and_again(BATCHES);
+    kill_again_and_again(&Variant::of_settings(BATCHES));
+}
+
+#[test]
+fn killed_again_and_again_what_is_pushed_was_checked_and_stays() {
+    let variant = Variant {
+        settings: CHECKS_AND_PUSHES.replace("JUDGE", JUDGE),
+        makes_lanes: true,
+        pushes: true,
+    };
+    let (campaign, _) = kill_again_and_again(&variant);
+    // Work waited in spare worktrees: more lanes took part than there are.
+    let steps = campaign.scratch.steps();
+    let workers = steps.iter().filter_map(|row| row["workerId"].as_str());
+    let workers: BTreeSet<&str> = workers.collect();
+    assert!(workers.len() > campaign.made_lanes.unwrap(), "{workers:?}");
 }
