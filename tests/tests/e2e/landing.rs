@@ -288,7 +288,7 @@ pub(super) fn in_order(scratch: &Scratch) {
 }
 
 /// Commits a file to the target, as a process that takes no lock of the harness.
-fn commit_to_the_target(scratch: &Scratch, path: &str) {
+pub(super) fn commit_to_the_target(scratch: &Scratch, path: &str) {
     let git = scratch.git();
     let reference = format!("refs/heads/{TARGET}");
     let author = git2::Signature::now("Other", "other@localhost").unwrap();

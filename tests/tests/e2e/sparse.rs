@@ -1,7 +1,7 @@
 //! Worktrees with a sparse checkout.
 
-use crate::landing::{TARGET, every_close_is_on_the_target, first_parents};
-use premath_tests::{Scratch, issue};
+use crate::landing::{TARGET, commit_to_the_target, every_close_is_on_the_target, first_parents};
+use premath_tests::{PATIENCE, Scratch, issue, until};
 use std::fs;
 use std::path::Path;
 
@@ -98,4 +98,32 @@ fn what_a_commit_adds_where_nothing_is_checked_out_stays_out_of_the_lane() {
     let new = scratch.file_on(TARGET, "left/new.txt");
     assert_eq!(new.as_deref(), Some("new\n"));
     assert_eq!(scratch.file_on(TARGET, "src/c.txt").as_deref(), Some("x\n"));
+}
+
+#[test]
+fn what_others_land_where_nothing_is_checked_out_stays_out_of_the_lane_too() {
+    let scratch = with_left_folder();
+    git(&scratch, &scratch.root, &["sparse-checkout", "set", "src"]);
+    let verify = r#"test -e left/kept.txt || exit 1
+touch "$HOME/wanted"
+until [ -e "$HOME/made" ]; do sleep 0.01; done"#;
+    let run = scratch.landing_batch_on(&[], WORK, verify);
+    let batch = run.args(["--lanes", "1"]).start();
+    let wanted = scratch.home().join("wanted");
+    until(PATIENCE, || wanted.exists().then_some(())).expect("a verification begins");
+    for path in ["left/kept.txt", "left/new.txt"] {
+        commit_to_the_target(&scratch, path);
+    }
+    fs::write(scratch.home().join("made"), "").unwrap();
+    batch.wait().exits(0);
+    let lane = scratch.folder().join("repo-lanes/lane-01");
+    assert!(lane.join("src").exists() && !lane.join("left").exists());
+    for name in ["kept", "new"] {
+        let file = scratch.file_on(TARGET, &format!("left/{name}.txt"));
+        assert_eq!(file.as_deref(), Some("theirs\n"));
+    }
+    for id in ["a", "b"] {
+        let file = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(file.as_deref(), Some("x\n"), "{id}");
+    }
 }

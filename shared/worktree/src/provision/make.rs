@@ -89,8 +89,10 @@ impl ProvisionSite<'_> {
                 .and_then(|config| config.get_bool(name))
                 .unwrap_or(false)
         };
-        let patterns = is_set("core.sparseCheckout").then(|| patterns_of(&self.common));
-        let Some(patterns) = patterns.flatten() else {
+        if !is_set("core.sparseCheckout") {
+            return Ok(());
+        }
+        let Some(patterns) = patterns_of(&self.common)? else {
             return Ok(());
         };
         if is_set("extensions.worktreeConfig") {
@@ -99,7 +101,7 @@ impl ProvisionSite<'_> {
             create(registration, "config.worktree", &text)?;
         }
         mkdirat(registration, "info", Mode::from_raw_mode(0o777))?;
-        create(registration, PATTERNS, &patterns)
+        create_bytes(registration, PATTERNS, &patterns)
     }
 
     /// Finds a name that git has no worktree record by.
@@ -156,9 +158,13 @@ pub(super) fn branch_of(name: &str) -> String {
 
 /// Writes a file that must not be there yet.
 pub(super) fn create(folder: BorrowedFd<'_>, name: &str, content: &str) -> io::Result<()> {
+    create_bytes(folder, name, content.as_bytes())
+}
+
+fn create_bytes(folder: BorrowedFd<'_>, name: &str, content: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::from_raw_mode(0o666))?;
-    File::from(file).write_all(content.as_bytes())
+    File::from(file).write_all(content)
 }
 
 /// Replaces a file, links not followed.

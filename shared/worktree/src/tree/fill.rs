@@ -44,7 +44,7 @@ impl Tree {
         self.repair_index()?;
         let mut index = Index::open(&self.index_file()).map_err(self.failed(failed))?;
         index.clear().map_err(self.failed(failed))?;
-        let sparse = self.sparse_rules();
+        let sparse = self.sparse_rules()?;
         let rest = self.fill_as_stored(target, times, sparse.as_ref(), &mut index)?;
         self.fill_rest(target, &rest, &mut index)?;
         index.write().map_err(self.failed(failed))?;

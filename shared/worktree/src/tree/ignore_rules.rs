@@ -35,9 +35,28 @@ pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
     for line in String::from_utf8_lossy(text).lines() {
         // A pattern that is none matches nothing, as in git.
-        let _ = builder.add_line(None, line);
+        let _ = builder.add_line(None, &without_alternatives(line));
     }
     builder.build().ok()
+}
+
+/// Returns a pattern in which braces are literal, as they are in git.
+fn without_alternatives(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let (mut is_escaped, mut in_class) = (false, false);
+    for c in line.chars() {
+        if matches!(c, '{' | '}') && !is_escaped && !in_class {
+            text.push('\\');
+        }
+        match c {
+            '[' if !is_escaped => in_class = true,
+            ']' if !is_escaped => in_class = false,
+            _ => {}
+        }
+        is_escaped = c == '\\' && !is_escaped;
+        text.push(c);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -59,6 +78,18 @@ mod tests {
         }
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(kept.len() <= KEPT_MOST);
+    }
+
+    #[test]
+    fn braces_are_literal() {
+        let rules = parsed(b"{a,b}.txt\n*.{c}\n\\{d\n[{]e\n").unwrap();
+        let ignores = |path: &str| rules.matched(path, false).is_ignore();
+        for name in ["{a,b}.txt", "x.{c}", "{d", "{e"] {
+            assert!(ignores(name), "{name}");
+        }
+        for name in ["a.txt", "b.txt", "x.c", "d"] {
+            assert!(!ignores(name), "{name}");
+        }
     }
 
     #[test]

@@ -227,8 +227,9 @@ impl Tree {
         target: &git2::Tree<'_>,
         names: &BTreeSet<Vec<u8>>,
     ) -> Result<Option<Vec<IndexEntry>>, TreeError> {
+        let left_out = self.left_out(target)?;
         let lookup = EntryLookup::new(&self.repository, target);
-        let leaf = |name: &[u8]| leaf(&lookup, name);
+        let leaf = |name: &[u8]| leaf(&lookup, name).filter(|_| !left_out.contains(name));
         let files: Vec<_> = names
             .iter()
             .filter_map(|name| Some((path(name), leaf(name)?)))

@@ -7,9 +7,8 @@ use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
 use git2::build::CheckoutBuilder;
-use git2::{FileMode, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
+use git2::{FileMode, IndexEntry, ObjectType, Oid};
 use rustix::fs::FileType;
-use std::collections::BTreeSet;
 use std::path::Path;
 
 /// How many files one checkout names: libgit2 compares each of its files with
@@ -78,19 +77,6 @@ impl Tree {
             entries[number] = self.entry_at(&root, at.as_os_str().as_encoded_bytes(), leaf)?;
         }
         Ok(entries)
-    }
-
-    /// Returns the files that a sparse checkout leaves out.
-    fn left_out(&self, target: &git2::Tree<'_>) -> Result<BTreeSet<Vec<u8>>, TreeError> {
-        if !self.setting("core.sparseCheckout", false) {
-            return Ok(BTreeSet::new());
-        }
-        let skipped = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
-        let index = self.index_copy(target)?;
-        let entries = index.iter();
-        let entries = entries.filter(|entry| entry.flags_extended & skipped != 0);
-        let entries = entries.chain(self.newly_left_out(target, &index)?);
-        Ok(entries.map(|entry| entry.path).collect())
     }
 
     /// Returns the index entry of a file that was written; `None` where

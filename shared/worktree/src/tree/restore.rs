@@ -317,7 +317,7 @@ impl Tree {
             .filter(|entry| entry.flags_extended & left_out != 0)
             .collect();
         left_out.extend(self.newly_left_out(target, &index)?);
-        let is_whole = left_out.is_empty();
+        let is_whole = left_out.is_empty() && !self.is_sparse();
         let written = index
             .read_tree(target)
             .and_then(|()| refresh(&mut index, left_out, entries))

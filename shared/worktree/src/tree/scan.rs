@@ -207,7 +207,7 @@ impl Tree {
         let staged = staged.map_err(self.failed("read the status"))?;
         scan.take_staged(&staged, target, self);
         // Exactly: what is skipped in a look is settled with the index, too.
-        let is_plain = !hides && staged.deltas().len() == 0;
+        let is_plain = !hides && !self.is_sparse() && staged.deltas().len() == 0;
         drop(staged);
         self.look_at_files(&index, scan)?;
         if let Some(stamp) = stamp.filter(|_| is_plain) {
@@ -232,14 +232,9 @@ impl Tree {
         let is_unsafe = self.looks_only && self.index_stamp().is_none();
         let opened = (!is_unsafe).then(|| Index::open(&self.index_file()).ok());
         let mut index = match opened.flatten() {
-            Some(index) => index,
-            None => {
-                let mut index = Index::new().map_err(self.failed("make an index"))?;
-                index
-                    .read_tree(target)
-                    .map_err(self.failed("read the tree"))?;
-                index
-            }
+            // One that was deleted reads as an empty one.
+            Some(index) => self.with_left_out(index, target)?,
+            None => self.index_of(target)?,
         };
         let hides = self.uncover(&mut index)?;
         Ok((index, hides))
@@ -261,7 +256,7 @@ impl Tree {
         if flagged.is_empty() {
             return Ok(false);
         }
-        let sparse = self.setting("core.sparseCheckout", false);
+        let sparse = self.is_sparse();
         let root = self.beneath()?;
         for mut entry in flagged {
             let absent = || root.look(path(&entry.path)).ok().flatten().is_none();

@@ -1,13 +1,17 @@
 //! Which files a sparse checkout leaves out, by the patterns of git.
 
-use super::Tree;
 use super::beneath::path;
 use super::ignore_rules::parsed;
 use super::scan::left_out_entry;
 use super::tree_files::TreeFiles;
-use git2::{Index, IndexEntry};
+use super::{Tree, TreeError};
+use git2::{Index, IndexEntry, IndexEntryExtendedFlag};
 use ignore::gitignore::Gitignore;
-use std::fs;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 
 /// Where a git folder of a worktree has its patterns.
@@ -28,16 +32,20 @@ impl SparseRules {
 }
 
 impl Tree {
+    /// Returns whether some files may be left out of the worktree. A checkout for
+    /// verifications has all of them.
+    pub(super) fn is_sparse(&self) -> bool {
+        !self.is_checkout && self.setting("core.sparseCheckout", false)
+    }
+
     /// Returns the patterns of the worktree; none where all files are checked out.
-    pub(super) fn sparse_rules(&self) -> Option<SparseRules> {
-        if !self.setting("core.sparseCheckout", false) {
-            return None;
+    pub(super) fn sparse_rules(&self) -> Result<Option<SparseRules>, TreeError> {
+        if !self.is_sparse() {
+            return Ok(None);
         }
-        let file = self.git_folder().join(PATTERNS);
-        let meta = fs::symlink_metadata(&file).ok()?;
-        let is_fit = meta.is_file() && meta.len() <= PATTERNS_MAX;
-        let text = is_fit.then(|| fs::read(&file).ok()).flatten()?;
-        parsed(&text).map(SparseRules)
+        let text = patterns_of(self.git_folder());
+        let text = text.map_err(self.refused("read", Path::new(PATTERNS)))?;
+        Ok(text.and_then(|text| parsed(&text)).map(SparseRules))
     }
 
     /// Returns the index entries of files of a tree that the patterns leave out, that
@@ -46,28 +54,87 @@ impl Tree {
         &self,
         target: &git2::Tree<'_>,
         index: &Index,
-    ) -> Result<Vec<IndexEntry>, super::TreeError> {
-        let Some(rules) = self.sparse_rules() else {
-            return Ok(Vec::new());
-        };
-        let root = self.beneath()?;
+    ) -> Result<Vec<IndexEntry>, TreeError> {
         let mut found = Vec::new();
+        if !self.is_sparse() {
+            return Ok(found);
+        }
+        // Making the rules takes longer than looking that there is nothing new.
+        let rules = OnceCell::new();
+        let root = self.beneath()?;
         let mut files = TreeFiles::new(&self.repository, target);
         while let Some((name, leaf)) = files.next().map_err(self.failed("read the tree"))? {
-            if rules.leaves_out(&name)
-                && index.get_path(path(&name), 0).is_none()
-                && root.look(path(&name)).is_ok_and(|at| at.is_none())
-            {
+            if index.get_path(path(&name), 0).is_some() {
+                continue;
+            }
+            if rules.get().is_none() {
+                let _ = rules.set(self.sparse_rules()?);
+            }
+            let Some(rules) = rules.get().and_then(Option::as_ref) else {
+                return Ok(found);
+            };
+            if rules.leaves_out(&name) && root.look(path(&name)).is_ok_and(|at| at.is_none()) {
                 found.push(left_out_entry(&name, leaf));
             }
         }
         Ok(found)
     }
+
+    /// Returns the files of a tree that a sparse checkout leaves out.
+    pub(super) fn left_out(&self, target: &git2::Tree<'_>) -> Result<BTreeSet<Vec<u8>>, TreeError> {
+        if !self.is_sparse() {
+            return Ok(BTreeSet::new());
+        }
+        let skipped = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
+        let index = self.index_copy(target)?;
+        let entries = index.iter();
+        let entries = entries.filter(|entry| entry.flags_extended & skipped != 0);
+        Ok(entries.map(|entry| entry.path).collect())
+    }
+
+    /// Returns an index of a tree, for one that cannot be read: what the patterns leave
+    /// out, and what is not in the worktree, is left out of it too.
+    pub(super) fn index_of(&self, target: &git2::Tree<'_>) -> Result<Index, TreeError> {
+        let mut index = Index::new().map_err(self.failed("make an index"))?;
+        let left_out = self.newly_left_out(target, &index)?;
+        index
+            .read_tree(target)
+            .and_then(|()| left_out.iter().try_for_each(|entry| index.add(entry)))
+            .map_err(self.failed("read the tree"))?;
+        Ok(index)
+    }
+
+    /// Adds what the patterns leave out of a tree to an index that does not have it.
+    pub(super) fn with_left_out(
+        &self,
+        mut index: Index,
+        target: &git2::Tree<'_>,
+    ) -> Result<Index, TreeError> {
+        for entry in self.newly_left_out(target, &index)? {
+            index.add(&entry).map_err(self.failed("read the index"))?;
+        }
+        Ok(index)
+    }
 }
 
-/// Returns the patterns of a worktree's git folder, where there are any.
-pub(crate) fn patterns_of(git_folder: &Path) -> Option<String> {
-    fs::read_to_string(git_folder.join(PATTERNS)).ok()
+/// Returns the patterns of a worktree's git folder; none where it has no such file.
+/// No link is followed, and nothing is waited for.
+pub(crate) fn patterns_of(git_folder: &Path) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat(CWD, git_folder.join(PATTERNS), flags, Mode::empty());
+    let file = match opened.map_err(io::Error::from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => File::from(opened?),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = Vec::new();
+    file.take(PATTERNS_MAX + 1).read_to_end(&mut text)?;
+    match text.len() as u64 > PATTERNS_MAX {
+        true => Err(io::Error::other("it is larger than 1 MiB")),
+        false => Ok(Some(text)),
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +144,7 @@ mod tests {
     #[test]
     fn patterns_leave_out_what_git_leaves_out() {
         let cone = "/*\n!/*/\n/src/\n!/src/*/\n/src/deep/\n";
-        let plain = "*.md\n!/docs/old.md\n/src/\n";
+        let plain = "*.md\n!/docs/old.md\n/src/\n/{{name}}/\n";
         for (text, name, expected) in [
             (cone, "README", false),
             (cone, "left/kept.txt", true),
@@ -88,10 +155,28 @@ mod tests {
             (plain, "docs/old.md", true),
             (plain, "docs/a.txt", true),
             (plain, "src/any/thing", false),
+            (plain, "{{name}}/a.txt", false),
+            (plain, "name/a.txt", true),
             ("", "a", true),
         ] {
             let rules = SparseRules(parsed(text.as_bytes()).unwrap());
             assert_eq!(rules.leaves_out(name.as_bytes()), expected, "{text}{name}");
         }
+    }
+
+    #[test]
+    fn a_file_of_patterns_that_is_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join(PATTERNS);
+        assert_eq!(patterns_of(folder.path()).unwrap(), None);
+        std::fs::create_dir(folder.path().join("info")).unwrap();
+        rustix::fs::mkfifoat(CWD, &at, Mode::RWXU).unwrap();
+        patterns_of(folder.path()).unwrap_err();
+        std::fs::remove_file(&at).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", &at).unwrap();
+        patterns_of(folder.path()).unwrap_err();
+        std::fs::remove_file(&at).unwrap();
+        std::fs::write(&at, "/*\n").unwrap();
+        assert_eq!(patterns_of(folder.path()).unwrap().unwrap(), b"/*\n");
     }
 }

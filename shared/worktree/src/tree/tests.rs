@@ -231,6 +231,8 @@ fn sparse() -> (Scratch, Tree, Vec<String>) {
     let repository = Repository::open(scratch.folder.path()).unwrap();
     let mut settings = repository.config().unwrap();
     settings.set_bool("core.sparseCheckout", true).unwrap();
+    let patterns = repository.path().join("info/sparse-checkout");
+    fs::write(patterns, "/*\n!/out.txt\n").unwrap();
     fs::remove_file(scratch.folder.path().join("out.txt")).unwrap();
     let mut index = repository.index().unwrap();
     let mut entry = index.get_path(Path::new("out.txt"), 0).unwrap();
@@ -259,6 +261,26 @@ fn a_reset_writes_nothing_that_a_sparse_checkout_leaves_out() {
         assert_eq!(scratch.read("src/1.txt").unwrap(), "src/1.txt");
         assert_eq!(scratch.read("out.txt"), None, "many: {many}");
         assert!(!scratch.folder.path().join("nested").exists());
+    }
+}
+
+#[test]
+fn what_is_left_out_is_not_deleted_where_the_index_cannot_be_read() {
+    let (scratch, tree, _) = sparse();
+    let base = tree.base().unwrap();
+    let index = scratch.folder.path().join(".git/index");
+    for broken in [Some("no index"), None] {
+        match broken {
+            Some(text) => fs::write(&index, text).unwrap(),
+            None => fs::remove_file(&index).unwrap(),
+        }
+        let changes = tree.changes().unwrap();
+        assert!(!changes.contains(&"out.txt".to_owned()), "{broken:?}");
+        scratch.write("src/1.txt", "changed");
+        tree.reset(&base, &Ignored::Stay).unwrap();
+        assert_eq!(scratch.read("src/1.txt").unwrap(), "src/1.txt");
+        assert_eq!(scratch.read("out.txt"), None, "{broken:?}");
+        assert_eq!(tree.changes().unwrap(), Vec::<String>::new(), "{broken:?}");
     }
 }
 
