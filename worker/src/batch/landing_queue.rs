@@ -3,7 +3,7 @@
 //!
 //! Processes that share a target have a queue each. Who lands now is decided
 //! by the landing lock between them; work whose assumption another process
-//! broke is verified again, with the lock held.
+//! broke is verified again, with the lock held unless other work comes first.
 
 use super::Batch;
 use super::shared_run::SharedPass;
@@ -39,6 +39,9 @@ struct QueueState {
     passed: BTreeMap<Ticket, SharedPass>,
     /// The commits that are checked.
     landed: BTreeMap<Ticket, String>,
+    /// How often the target moved otherwise than by a landing. The tip that work
+    /// without anything ahead of it is merged with is the one of that number.
+    moves: u64,
     /// The right to land, which the process keeps while landings are checked.
     kept: Option<LandingLock>,
 }
@@ -81,6 +84,8 @@ pub(crate) struct Assumption {
     /// The commit that contains all the work ahead; none where that is the
     /// target's tip.
     pub(crate) commit: Option<String>,
+    /// How often the target had moved otherwise than by a landing.
+    moves: u64,
 }
 
 impl Assumption {
@@ -88,7 +93,8 @@ impl Assumption {
     /// the target moved it is another, under the same tickets.
     fn holds_in(&self, state: &QueueState) -> bool {
         let last = self.ahead.last();
-        last.is_none_or(|last| state.assumed.get(last) == self.commit.as_ref())
+        self.moves == state.moves
+            && last.is_none_or(|last| state.assumed.get(last) == self.commit.as_ref())
     }
 }
 
@@ -132,6 +138,7 @@ impl SharedQueue {
                 assumed: BTreeMap::new(),
                 passed: BTreeMap::new(),
                 landed: BTreeMap::new(),
+                moves: 0,
                 kept: None,
             }),
             moves: Mutex::new(()),
@@ -148,7 +155,7 @@ impl SharedQueue {
     }
 
     /// Reserves the next landing for an issue; `false` where another one has
-    /// it. Wakes no thread: a reservation lets none continue, and threads that
+    /// it, or while work assumes nothing. Wakes no thread: a reservation lets none continue, and threads that
     /// wait for one ask again after each wake-up.
     fn reserve(&self, issue_id: &IssueId) -> bool {
         self.state().queue.reserve(issue_id)
@@ -193,13 +200,16 @@ impl Batch {
             (ticket, commits)
         };
         let taken = take(&commits);
-        if let Some(ticket) = ticket {
-            queue.change(|state| {
-                let gone = state.queue.landings_from(ticket);
-                state.queue.taken_back(ticket);
-                gone.into_iter().for_each(|ticket| state.forget(ticket));
-            });
-        }
+        queue.change(|state| {
+            state.moves += 1;
+            let Some(ticket) = ticket else {
+                // An earlier attempt landed it.
+                return state.queue.moved();
+            };
+            let gone = state.queue.landings_from(ticket);
+            state.queue.taken_back(ticket);
+            gone.into_iter().for_each(|ticket| state.forget(ticket));
+        });
         Some(taken)
     }
 
@@ -233,7 +243,8 @@ impl Drop for LandingReservation<'_> {
 }
 
 impl Batch {
-    /// Reserves the next landing for an issue; `None` where another has it.
+    /// Reserves the next landing for an issue; `None` where another has it, or
+    /// while work assumes nothing.
     pub(crate) fn reserve_landing(&self, issue_id: &IssueId) -> Option<LandingReservation<'_>> {
         let reserved = self.landing_queue.reserve(issue_id);
         reserved.then(|| LandingReservation {
@@ -281,6 +292,7 @@ impl<'a> LandingPlace<'a> {
                     .and_then(|last| state.assumed.get(last))
                     .cloned(),
                 ahead,
+                moves: state.moves,
             }),
         }
     }
@@ -359,7 +371,10 @@ impl<'a> LandingPlace<'a> {
 
     /// Says that the target is not where the queue assumed it.
     pub(crate) fn moved(&self) {
-        self.batch.landing_queue.change(|state| state.queue.moved());
+        self.batch.landing_queue.change(|state| {
+            state.moves += 1;
+            state.queue.moved();
+        });
     }
 
     /// Keeps the right to land.

@@ -28,6 +28,8 @@ pub(super) struct Attempt<'a> {
     pub(super) watch: LeaseWatch,
     /// How many verifications of work that has not passed yet ran.
     pub(super) verified_runs: usize,
+    /// On how many states its work was verified in earlier repair rounds.
+    pub(super) verified_states: usize,
     /// The right to land before all others, where the attempt has it.
     pub(super) reservation: Option<LandingReservation<'a>>,
 }
@@ -97,7 +99,8 @@ impl<'a> Attempt<'a> {
 
     /// Reserves the next landing for the last attempt of an issue whose work
     /// conflicted, so that what other lanes land cannot make it conflict again.
-    /// Waits while another issue has the reservation.
+    /// Waits while another issue has the reservation, or while work is in the queue
+    /// that assumes nothing.
     pub(super) fn reserve_landing(&mut self) -> Result<(), StageError> {
         let (batch, issue_id) = (self.batch, &self.claim().issue_id);
         if !batch.landing.merges() || !batch.is_last_after_conflict(issue_id) {

@@ -190,7 +190,8 @@ impl Lane {
             // The previous lease holder may have landed since the step began.
             if let Some(LandedMark { commit, .. }) = landing.landed(&attempt.claim().issue_id)? {
                 let text = format!("an earlier attempt of the issue landed as {commit}");
-                return Err(self.refusal(&attempt.log, 0, FailureClass::LandingConflict, &text));
+                let (round, class) = (queued.land_round(), FailureClass::LandingConflict);
+                return Err(self.refusal(&attempt.log, round, class, &text));
             }
             let tip = landing.tip()?;
             let before = attempt.log.mark();

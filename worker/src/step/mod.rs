@@ -105,6 +105,7 @@ impl Lane {
             log,
             watch,
             verified_runs: 0,
+            verified_states: 0,
             reservation: None,
         };
         let ended = self.take_through(ClaimedStep { attempt }, work_done);

@@ -34,9 +34,11 @@ pub(super) struct QueuedWork<'a> {
     failed: Option<FailedRun>,
     before: Rounds,
     after: Rounds,
+    /// On how many states it was verified in earlier repair rounds.
+    earlier_states: usize,
     /// How often it was taken back with other work.
     taken_back: usize,
-    /// How often the target was another one than it was verified on, in its turn.
+    /// How often others had moved the target when its turn came.
     moves: usize,
     /// How many checks ran of the work after it landed.
     checks: usize,
@@ -86,6 +88,7 @@ impl<'a> QueuedWork<'a> {
                 runs: attempt.verified_runs,
             },
             after: Rounds::default(),
+            earlier_states: attempt.verified_states,
             taken_back: 0,
             moves: 0,
             checks: 0,
@@ -106,8 +109,11 @@ impl<'a> QueuedWork<'a> {
     /// Takes in that the target is not where the queue assumed it; `false` where
     /// that happened too often. Work that rode is verified by itself from now on.
     pub(super) fn moved(&mut self) -> bool {
-        self.is_alone |= self.rides.is_some();
-        self.moves += 1;
+        match self.rides {
+            // It may also be that the work has no commit of its own.
+            Some(_) => self.is_alone = true,
+            None => self.moves += 1,
+        }
         self.place.moved();
         self.moves <= MOVES_MAX
     }
@@ -126,7 +132,8 @@ impl<'a> QueuedWork<'a> {
 
     /// Returns whether the next verification may assume that other work lands.
     fn may_assume(&self) -> bool {
-        may_assume(self.before.states, self.after.states, self.taken_back)
+        let before = self.earlier_states + self.before.states;
+        may_assume(before, self.after.states, self.taken_back)
     }
 
     /// Begins the verification on another state; returns its phase, if there may
@@ -154,6 +161,11 @@ impl<'a> QueuedWork<'a> {
     /// Returns how many verifications of the step ran before one passed.
     pub(super) const fn runs_before_pass(&self) -> usize {
         self.before.runs
+    }
+
+    /// Returns on how many states the work was verified before it passed.
+    pub(super) const fn states_before_pass(&self) -> usize {
+        self.before.states
     }
 
     fn rounds(&mut self) -> &mut Rounds {

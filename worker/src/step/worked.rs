@@ -139,6 +139,7 @@ impl Lane {
         let (attempt, until) = (&mut step.attempt, Until::Passed);
         let taken = self.take_turn(attempt, &owner, &proposal, &mut queued, until)?;
         attempt.verified_runs = queued.runs_before_pass();
+        attempt.verified_states += queued.states_before_pass();
         Ok(taken.map(|()| queued))
     }
 

@@ -29,7 +29,7 @@ pub const WORK_ROUNDS: [&str; 1 + REPAIR_ROUNDS_MAX] = [
 /// The verifications of work that has not passed yet, by the names of their
 /// outputs and witnesses: one that is superseded is done again, and one that
 /// fails is repeated.
-pub const VERIFY_ROUNDS: [&str; 64] = [
+pub const VERIFY_ROUNDS: [&str; 96] = [
     "verify",
     "verify-2",
     "verify-3",
@@ -94,6 +94,38 @@ pub const VERIFY_ROUNDS: [&str; 64] = [
     "verify-62",
     "verify-63",
     "verify-64",
+    "verify-65",
+    "verify-66",
+    "verify-67",
+    "verify-68",
+    "verify-69",
+    "verify-70",
+    "verify-71",
+    "verify-72",
+    "verify-73",
+    "verify-74",
+    "verify-75",
+    "verify-76",
+    "verify-77",
+    "verify-78",
+    "verify-79",
+    "verify-80",
+    "verify-81",
+    "verify-82",
+    "verify-83",
+    "verify-84",
+    "verify-85",
+    "verify-86",
+    "verify-87",
+    "verify-88",
+    "verify-89",
+    "verify-90",
+    "verify-91",
+    "verify-92",
+    "verify-93",
+    "verify-94",
+    "verify-95",
+    "verify-96",
 ];
 
 /// The verifications of work that passed on another state of the target, by the
@@ -119,12 +151,17 @@ pub const LANDED_ROUNDS: [&str; 8] = [
 pub const SHARED_ROUND: &str = "shared";
 
 /// On how many states work is verified before it passes, and on how many after
-/// that, by what else happens in its queue: those that assume something, the first
-/// that assumes nothing, and one after a reserved landing.
-pub const STATES_MAX: usize = ASSUMED_STATES_MAX + 2;
+/// that, because of other work of its queue. Six of them assume
+/// something. Then follow one that assumes nothing, and one more where a landing was
+/// reserved before.
+pub const STATES_MAX: usize = ASSUMED_STATES_MAX + FIRM_STATES_MAX;
 
-/// On how many states work is verified that assume that other work lands.
-/// Later ones wait until all the work ahead has landed or failed.
+/// On how many states work is verified that assume nothing.
+const FIRM_STATES_MAX: usize = 2;
+
+/// On how many states work is verified that assume that other work lands, in all of
+/// its repair rounds. Later ones wait until all the work ahead has landed and passed
+/// its check, or has failed.
 pub(crate) const ASSUMED_STATES_MAX: usize = 6;
 
 /// How often work is taken back with other work before it waits for the checks of
@@ -132,7 +169,8 @@ pub(crate) const ASSUMED_STATES_MAX: usize = 6;
 pub(crate) const TAKEN_BACK_MAX: usize = 3;
 
 /// How often others may move the target before its work lands, until it is given up
-/// as being moved repeatedly. From the first time on no other harness can.
+/// as being moved repeatedly. From the first time on no other harness can, unless a
+/// reserved landing comes in between.
 pub const MOVES_MAX: usize = 8;
 
 /// Returns whether the next verification of work may assume that other work lands,
@@ -149,10 +187,12 @@ pub const DEFAULT_FLAKY_RERUNS: usize = 1;
 /// The most that the settings may say.
 pub const FLAKY_RERUNS_MAX: usize = 3;
 
+/// On how many states work is verified before it passes, in all of its repair rounds.
+const STATES_BEFORE_PASS: usize = ASSUMED_STATES_MAX + (1 + REPAIR_ROUNDS_MAX) * FIRM_STATES_MAX;
+
 /// Every state has names for its verification and all its repetitions, after
 /// those of the rounds before it.
-const _: () =
-    assert!((REPAIR_ROUNDS_MAX + STATES_MAX) * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
+const _: () = assert!(STATES_BEFORE_PASS * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
 const _: () = assert!((STATES_MAX + MOVES_MAX) * (1 + FLAKY_RERUNS_MAX) <= LAND_ROUNDS.len());
 const _: () = assert!(TAKEN_BACK_MAX < LANDED_ROUNDS.len());
 

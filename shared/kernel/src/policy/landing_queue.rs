@@ -20,9 +20,10 @@
 //!   verified and does not land, and its own work joins in front.
 //! - Work whose assumptions broke too often [assumes](LandingQueue::assume_nothing)
 //!   nothing any more: it is verified once all the work ahead of it has landed and
-//!   passed its check. No issue gets a reservation until it has landed. So other
-//!   work of the queue breaks at most one more of its verifications: that of an
-//!   issue that had the reservation already.
+//!   passed its check. From then on its position is fixed too, and no issue gets a
+//!   reservation until it has landed. So other work of the queue breaks at most one
+//!   more of its verifications. That is the landing of an issue that held the
+//!   reservation before.
 //! - The window bounds how many verifications rest on assumptions. It grows by
 //!   one for each landing and halves for each failure that is charged.
 //! - At most as many verifications run as there are slots. Free ones go to the
@@ -202,7 +203,7 @@ impl LandingQueue {
         (is_free || self.is_owed(at)) && !self.checks.has_failed()
     }
 
-    /// Adds finished work: behind all that started or has the reservation, and in
+    /// Adds finished work: behind all whose position is fixed, and in
     /// the order of priority and natural id among the rest. Work with the
     /// reservation comes first, but for a run of which a part has landed.
     pub fn join(&mut self, priority: i64, issue_id: &IssueId) -> Ticket {
@@ -236,6 +237,7 @@ impl LandingQueue {
     fn stays_before(&self, place: &Place, priority: i64, issue_id: &IssueId) -> bool {
         let has_reservation = self.reserved.as_ref() == Some(&place.issue_id);
         place.state != PlaceState::Waiting
+            || !place.assumes
             || has_reservation
             || place
                 .priority

@@ -131,6 +131,8 @@ struct Batch {
     verifications: usize,
     /// How often work was verified on another state, by what is charged for it.
     states: BTreeMap<usize, States>,
+    /// How often a reservation was refused.
+    refused: usize,
     now: u64,
 }
 
@@ -209,6 +211,7 @@ impl Batch {
             ends: BTreeMap::new(),
             verifications: 0,
             states: BTreeMap::new(),
+            refused: 0,
             now: 0,
         }
     }
@@ -238,6 +241,7 @@ impl Batch {
         match self.lanes[lane].clone() {
             Lane::Idle if *begun < self.kind.issues && self.working() < self.kind.lanes => {
                 if self.issues[*begun].reserves && !self.queue.reserve(&id_of(*begun)) {
+                    self.refused += 1;
                     return false;
                 }
                 let until = self.now + self.issues[*begun].work;

@@ -209,6 +209,21 @@ fn work_that_assumes_nothing_waits_for_what_is_ahead_and_for_its_check() {
 }
 
 #[test]
+fn urgent_work_does_not_overtake_work_that_assumes_nothing() {
+    let mut queue = bounded(19, usize::MAX);
+    let first = queue.join(1, &"bd-1".into());
+    start(&mut queue, first);
+    // It was taken back, and has not started again.
+    let late = queue.join(3, &"bd-2".into());
+    assert!(queue.assume_nothing(late));
+    let urgent = queue.join(0, &"bd-3".into());
+    assert!(queue.passed(first));
+    queue.landed(first);
+    assert_eq!(start(&mut queue, late), []);
+    assert_eq!(start(&mut queue, urgent), [late]);
+}
+
+#[test]
 fn no_landing_is_reserved_before_work_that_assumes_nothing() {
     let (mut queue, t) = queue_of(1);
     assert!(queue.reserve(&"bd-8".into()));

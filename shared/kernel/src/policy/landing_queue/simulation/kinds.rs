@@ -2,6 +2,7 @@
 //! that none charges a neighbour.
 
 use super::{Batch, End, Issue, Kind, Numbers};
+use crate::policy::landing::TAKEN_BACK_MAX;
 use std::collections::BTreeMap;
 
 const NIGHT: Kind = Kind {
@@ -207,6 +208,7 @@ impl BesideTheLeast {
 #[test]
 fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
     let mut ends = BTreeMap::new();
+    let (mut refused, mut firm, mut most) = (0, 0, 0);
     let [mut queued, mut serial, mut reserved] = [(); 3].map(|()| BesideTheLeast::default());
     for seed in 0..10_000 {
         let mut numbers = Numbers(seed ^ 0xA5A5);
@@ -239,6 +241,10 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             // Several may share a verification.
             _ => {}
         }
+        refused += batch.refused;
+        let states = || batch.states.values();
+        firm += states().filter(|states| !states.may_assume()).count();
+        most = most.max(states().map(|states| states.taken_back).max().unwrap_or(0));
         for (issue, end) in batch.ends {
             *ends.entry(format!("{end:?}")).or_insert(0) += 1;
             let Issue { is_red, is_bad, .. } = batch.issues[issue];
@@ -248,6 +254,8 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             assert_eq!(batch.target.0.contains(&issue), is_there);
         }
     }
+    // Each rule was reached.
+    assert!(refused > 0 && firm > 0 && most == TAKEN_BACK_MAX);
     assert_eq!(ends.len(), 6, "{ends:?}");
     let (queued, serial) = (queued.mean(), serial.mean());
     assert!(queued <= 220, "{queued} %");
