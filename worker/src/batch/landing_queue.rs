@@ -202,9 +202,9 @@ impl Batch {
         let taken = take(&commits);
         queue.change(|state| {
             state.moves += 1;
+            // What an earlier attempt landed has none: it may be gone already.
             let Some(ticket) = ticket else {
-                // An earlier attempt landed it.
-                return state.queue.moved();
+                return;
             };
             let gone = state.queue.landings_from(ticket);
             state.queue.taken_back(ticket);

@@ -43,14 +43,17 @@ pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
 /// Returns a pattern in which braces are literal, as they are in git.
 fn without_alternatives(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
-    let (mut is_escaped, mut in_class) = (false, false);
+    let (mut is_escaped, mut in_class, mut begins_class) = (false, false, false);
     for c in line.chars() {
         if matches!(c, '{' | '}') && !is_escaped && !in_class {
             text.push('\\');
         }
+        let is_first = std::mem::take(&mut begins_class);
         match c {
-            '[' if !is_escaped => in_class = true,
-            ']' if !is_escaped => in_class = false,
+            '!' | '^' if is_first => begins_class = true,
+            '[' if !is_escaped && !in_class => (in_class, begins_class) = (true, true),
+            // The first one of a class is in it.
+            ']' if !is_escaped && !is_first => in_class = false,
             _ => {}
         }
         is_escaped = c == '\\' && !is_escaped;
@@ -82,12 +85,12 @@ mod tests {
 
     #[test]
     fn braces_are_literal() {
-        let rules = parsed(b"{a,b}.txt\n*.{c}\n\\{d\n[{]e\n").unwrap();
+        let rules = parsed(b"{a,b}.txt\n*.{c}\n\\{d\n[{]e\n[]{]f\n").unwrap();
         let ignores = |path: &str| rules.matched(path, false).is_ignore();
-        for name in ["{a,b}.txt", "x.{c}", "{d", "{e"] {
+        for name in ["{a,b}.txt", "x.{c}", "{d", "{e", "{f", "]f"] {
             assert!(ignores(name), "{name}");
         }
-        for name in ["a.txt", "b.txt", "x.c", "d"] {
+        for name in ["a.txt", "b.txt", "x.c", "d", "\\f"] {
             assert!(!ignores(name), "{name}");
         }
     }

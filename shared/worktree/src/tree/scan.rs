@@ -232,8 +232,9 @@ impl Tree {
         let is_unsafe = self.looks_only && self.index_stamp().is_none();
         let opened = (!is_unsafe).then(|| Index::open(&self.index_file()).ok());
         let mut index = match opened.flatten() {
-            // One that was deleted reads as an empty one.
-            Some(index) => self.with_left_out(index, target)?,
+            // As one that was deleted reads.
+            Some(index) if index.is_empty() => self.with_left_out(index, target)?,
+            Some(index) => index,
             None => self.index_of(target)?,
         };
         let hides = self.uncover(&mut index)?;

@@ -89,6 +89,7 @@ impl Tree {
         let index = self.index_copy(target)?;
         let entries = index.iter();
         let entries = entries.filter(|entry| entry.flags_extended & skipped != 0);
+        let entries = entries.chain(self.newly_left_out(target, &index)?);
         Ok(entries.map(|entry| entry.path).collect())
     }
 

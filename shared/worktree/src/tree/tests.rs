@@ -284,6 +284,16 @@ fn what_is_left_out_is_not_deleted_where_the_index_cannot_be_read() {
     }
 }
 
+#[test]
+fn a_staged_deletion_of_what_is_left_out_is_a_change() {
+    let (scratch, tree, _) = sparse();
+    let repository = Repository::open(scratch.folder.path()).unwrap();
+    let mut index = repository.index().unwrap();
+    index.remove_path(Path::new("out.txt")).unwrap();
+    index.write().unwrap();
+    assert_eq!(tree.changes().unwrap(), ["out.txt"]);
+}
+
 /// Returns a base on top of another one, with a file changed that is not
 /// checked out.
 fn with_other(scratch: &Scratch, base: &Base, name: &str) -> Base {
