@@ -26,6 +26,10 @@ const CONNECTIONS: usize = 16;
 /// How long a client may take to send its request, and to take its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long the end of a batch waits for answers to be sent, and how often it looks.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
+
 /// How long nothing is accepted after a failure to.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -53,6 +57,8 @@ pub(crate) enum ControlMessage {
 #[derive(Debug)]
 pub(crate) struct ControlServer {
     socket: ControlSocket,
+    /// How many requests are yet to be answered.
+    asked: Arc<AtomicUsize>,
 }
 
 /// What the threads of connections share.
@@ -60,6 +66,7 @@ struct Desk {
     batch_id: BatchId,
     token_digest: String,
     open: AtomicUsize,
+    asked: Arc<AtomicUsize>,
     has_refused: AtomicBool,
     send: Box<dyn Fn(ControlMessage) + Send + Sync>,
 }
@@ -76,10 +83,12 @@ impl ControlServer {
         send: impl Fn(ControlMessage) + Send + Sync + 'static,
     ) -> Result<Self, StoreError> {
         let mut socket = ControlSocket::open(roots, batch_id)?;
+        let asked = Arc::new(AtomicUsize::new(0));
         let desk = Arc::new(Desk {
             batch_id: batch_id.clone(),
             token_digest: sha256_hex(socket.token().as_bytes()),
             open: AtomicUsize::new(0),
+            asked: Arc::clone(&asked),
             has_refused: AtomicBool::new(false),
             send: Box::new(send),
         });
@@ -94,12 +103,22 @@ impl ControlServer {
                 source,
             })?;
         }
-        Ok(Self { socket })
+        Ok(Self { socket, asked })
     }
 
     /// Returns the path of the socket.
     pub(crate) fn path(&self) -> PathBuf {
         self.socket.path()
+    }
+}
+
+impl Drop for ControlServer {
+    /// Waits for the answers: the process may end now, and its threads with it.
+    fn drop(&mut self) {
+        let until = Instant::now() + LAST_ANSWERS;
+        while self.asked.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
     }
 }
 
@@ -167,6 +186,20 @@ impl Desk {
         if sha256_hex(request.token.as_bytes()) != self.token_digest {
             return self.refuse(stream, "the token is not that of the batch");
         }
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let answered = self.ask(stream, request, peer, asked);
+        self.asked.fetch_sub(1, Ordering::SeqCst);
+        answered
+    }
+
+    /// Gives a request to the coordinator, and its answer to the client.
+    fn ask(
+        &self,
+        stream: &UnixStream,
+        request: ControlRequest,
+        peer: Peer,
+        asked: jiff::Timestamp,
+    ) -> io::Result<()> {
         let (reply, answer) = bounded(1);
         (self.send)(ControlMessage::Call(Box::new(ControlCall {
             request,
@@ -284,6 +317,28 @@ mod tests {
         let answer = ControlAnswer::new(&"b".into(), ControlResult::Done, "paused");
         call.reply.send(answer.clone()).unwrap();
         assert_eq!(client.join().unwrap().unwrap(), answer);
+    }
+
+    #[test]
+    fn the_end_of_a_batch_waits_for_the_answer_to_what_ended_it() {
+        for _ in 0..50 {
+            let ground = ground();
+            let token = ground.server.socket.token().to_owned();
+            let request = ControlRequest::new(token, ControlOperation::Drain);
+            let mut stream = ground.raw();
+            let line = format!("{}\n", canonical(&request));
+            stream.write_all(line.as_bytes()).unwrap();
+            let Ok(ControlMessage::Call(call)) = ground.messages.recv() else {
+                panic!("no call");
+            };
+            let answer = ControlAnswer::new(&"b".into(), ControlResult::Done, "drained");
+            call.reply.send(answer).unwrap();
+            drop(ground.server);
+            // It is there already.
+            stream.set_nonblocking(true).unwrap();
+            let mut part = [0; 4096];
+            assert!(stream.read(&mut part).unwrap() > 0);
+        }
     }
 
     #[test]

@@ -221,6 +221,10 @@ mod tests {
             ledger = written.read(&path).unwrap();
             assert_eq!(ledger, parsed);
         }
+        // It is not parsed where the bytes are the same.
+        let kept = with(None, "kept");
+        let mut same = WrittenLedger(Some((fs::read(&path).unwrap(), kept.clone())));
+        assert_eq!(same.read(&path).unwrap(), Some(kept));
         let other = with(None, "other");
         written
             .write_published(&path, &copy, with(ledger, "c"))
