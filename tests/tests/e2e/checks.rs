@@ -3,6 +3,7 @@
 use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
+use crate::together::run_two;
 use premath_tests::{PATIENCE, Run, Scratch, issue, until};
 use serde_json::{Value, json};
 use std::fs;
@@ -195,14 +196,9 @@ fn two_coordinators_with_checks_let_each_other_land() {
     let scratch = Scratch::with_issues(4, &rows);
     let text = "[landing]\ncheck_cmd = \"sleep 0.2\"\n";
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
-    let [first, second] = [(0..2, "a"), (2..4, "b")].map(|(lanes, prefix)| {
-        scratch
-            .landing_batch_on(&scratch.lanes[lanes], OWN, "true")
-            .args(["--worker-prefix", prefix])
-            .start()
+    run_two(&scratch, |lanes| {
+        scratch.landing_batch_on(lanes, OWN, "true")
     });
-    first.wait().exits(0);
-    second.wait().exits(0);
     assert_eq!(first_parents(&scratch).len(), 12);
     every_issue_closed(&scratch);
 }

@@ -1,23 +1,27 @@
 //! Two coordinators on one repository.
 
 use crate::landing::{OWN, every_close_is_on_the_target, first_parents};
-use premath_tests::{PATIENCE, Scratch, issue, until};
+use premath_tests::{PATIENCE, Run, Scratch, issue, until};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
+
+/// Runs two coordinators at once, each on two lanes of four; both end well.
+pub(super) fn run_two(scratch: &Scratch, batch: impl Fn(&[PathBuf]) -> Run) {
+    let [first, second] = [(0..2, "a"), (2..4, "b")].map(|(lanes, prefix)| {
+        let run = batch(&scratch.lanes[lanes]);
+        run.args(["--worker-prefix", prefix]).start()
+    });
+    first.wait().exits(0);
+    second.wait().exits(0);
+}
 
 #[test]
 fn two_coordinators_on_their_own_worktrees_close_every_issue_once() {
     let rows: Vec<_> = (0..24).map(|n| issue(&format!("t-{n:02}"))).collect();
     let scratch = Scratch::with_issues(4, &rows);
     let work = r#"echo x > "src/$PREMATH_ISSUE_ID.txt""#;
-    let [first, second] = [(0..2, "a"), (2..4, "b")].map(|(lanes, prefix)| {
-        scratch
-            .batch_on(&scratch.lanes[lanes], work, "true")
-            .args(["--worker-prefix", prefix])
-            .start()
-    });
-    first.wait().exits(0);
-    second.wait().exits(0);
+    run_two(&scratch, |lanes| scratch.batch_on(lanes, work, "true"));
     let steps = scratch.steps();
     assert_eq!(steps.len(), 24);
     let distinct: BTreeSet<_> = steps
@@ -66,14 +70,9 @@ fn a_worktree_that_another_coordinator_works_in_is_left_to_it() {
 fn two_coordinators_land_on_one_target_and_no_issue_pays_for_the_other_queue() {
     let rows: Vec<_> = (0..24).map(|n| issue(&format!("t-{n:02}"))).collect();
     let scratch = Scratch::with_issues(4, &rows);
-    let [first, second] = [(0..2, "a"), (2..4, "b")].map(|(lanes, prefix)| {
-        scratch
-            .landing_batch_on(&scratch.lanes[lanes], OWN, "sleep 0.1")
-            .args(["--worker-prefix", prefix])
-            .start()
+    run_two(&scratch, |lanes| {
+        scratch.landing_batch_on(lanes, OWN, "sleep 0.1")
     });
-    first.wait().exits(0);
-    second.wait().exits(0);
     assert_eq!(first_parents(&scratch).len(), 24);
     every_close_is_on_the_target(&scratch);
     let steps = scratch.steps();

@@ -39,14 +39,64 @@ struct QueueState {
     passed: BTreeMap<Ticket, SharedPass>,
     /// The commits that are checked.
     landed: BTreeMap<Ticket, String>,
-    /// How often the target moved otherwise than by a landing. The tip that work
-    /// without anything ahead of it is merged with is the one of that number.
-    moves: u64,
+    /// Counts the moves of the target other than landings: what was merged with the
+    /// tip before one of them does not count.
+    epoch: u64,
     /// The right to land, which the process keeps while landings are checked.
     kept: Option<LandingLock>,
 }
 
 impl QueueState {
+    fn new(bounds: QueueBounds) -> Self {
+        Self {
+            queue: LandingQueue::new(bounds),
+            assumed: BTreeMap::new(),
+            passed: BTreeMap::new(),
+            landed: BTreeMap::new(),
+            epoch: 0,
+            kept: None,
+        }
+    }
+
+    /// Returns what a verification is to assume that rests on these places.
+    fn assumption(&self, ahead: Vec<Ticket>) -> Assumption {
+        let last = ahead.last().and_then(|last| self.assumed.get(last));
+        Assumption {
+            commit: last.cloned(),
+            ahead,
+            epoch: self.epoch,
+        }
+    }
+
+    /// Begins a verification on a commit that rests on an assumption, if that still
+    /// holds and the work does not ride.
+    fn start(&mut self, ticket: Ticket, assumption: &Assumption, commit: &str) -> PlaceStart {
+        if !assumption.holds_in(self) || !self.queue.started(ticket, &assumption.ahead) {
+            return PlaceStart::Stale;
+        }
+        self.assumed.insert(ticket, commit.to_owned());
+        match self.queue.is_riding(ticket) {
+            true => PlaceStart::Rides,
+            false => PlaceStart::Verified,
+        }
+    }
+
+    /// Takes in that a landing and those on top of it were taken off the target. One
+    /// without a ticket is of an earlier attempt, or it was gone already: then the
+    /// target has not moved.
+    fn taken_back(&mut self, ticket: Option<Ticket>, has_moved: bool) {
+        self.epoch += 1;
+        match ticket {
+            Some(ticket) => {
+                let gone = self.queue.landings_from(ticket);
+                self.queue.taken_back(ticket);
+                gone.into_iter().for_each(|ticket| self.forget(ticket));
+            }
+            None if has_moved => self.queue.moved(),
+            None => {}
+        }
+    }
+
     /// Returns the ticket of a commit that is checked, and the commits from it
     /// on, the oldest first; the commit alone where it is not.
     fn landings_from(&self, commit: &str) -> (Option<Ticket>, Vec<String>) {
@@ -84,8 +134,8 @@ pub(crate) struct Assumption {
     /// The commit that contains all the work ahead; none where that is the
     /// target's tip.
     pub(crate) commit: Option<String>,
-    /// How often the target had moved otherwise than by a landing.
-    moves: u64,
+    /// The epoch of the tip that it rests on.
+    epoch: u64,
 }
 
 impl Assumption {
@@ -93,7 +143,7 @@ impl Assumption {
     /// the target moved it is another, under the same tickets.
     fn holds_in(&self, state: &QueueState) -> bool {
         let last = self.ahead.last();
-        self.moves == state.moves
+        self.epoch == state.epoch
             && last.is_none_or(|last| state.assumed.get(last) == self.commit.as_ref())
     }
 }
@@ -133,14 +183,7 @@ pub(crate) struct LandingPlace<'a> {
 impl SharedQueue {
     pub(super) fn new(bounds: QueueBounds, interrupt: Interrupt) -> Self {
         Self {
-            state: Mutex::new(QueueState {
-                queue: LandingQueue::new(bounds),
-                assumed: BTreeMap::new(),
-                passed: BTreeMap::new(),
-                landed: BTreeMap::new(),
-                moves: 0,
-                kept: None,
-            }),
+            state: Mutex::new(QueueState::new(bounds)),
             moves: Mutex::new(()),
             interrupt,
         }
@@ -154,9 +197,9 @@ impl SharedQueue {
         self.moves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves the next landing for an issue; `false` where another one has
-    /// it, or while work assumes nothing. Wakes no thread: a reservation lets none continue, and threads that
-    /// wait for one ask again after each wake-up.
+    /// Reserves the next landing for an issue; `false` where another one has it, or
+    /// while work assumes nothing. Wakes no thread: a reservation lets none
+    /// continue, and threads that wait for one ask again after each wake-up.
     fn reserve(&self, issue_id: &IssueId) -> bool {
         self.state().queue.reserve(issue_id)
     }
@@ -199,17 +242,12 @@ impl Batch {
             }
             (ticket, commits)
         };
+        // One without a ticket is of an earlier attempt, or is gone already.
+        let tip = || self.landing.tip().ok();
+        let before = tip().filter(|_| ticket.is_none());
         let taken = take(&commits);
-        queue.change(|state| {
-            state.moves += 1;
-            // What an earlier attempt landed has none: it may be gone already.
-            let Some(ticket) = ticket else {
-                return;
-            };
-            let gone = state.queue.landings_from(ticket);
-            state.queue.taken_back(ticket);
-            gone.into_iter().for_each(|ticket| state.forget(ticket));
-        });
+        let has_moved = before.is_some_and(|before| tip() != Some(before));
+        queue.change(|state| state.taken_back(ticket, has_moved));
         Some(taken)
     }
 
@@ -286,31 +324,14 @@ impl<'a> LandingPlace<'a> {
             QueueStep::Wait => PlaceStep::Wait,
             QueueStep::Land => PlaceStep::Land,
             QueueStep::Charged => PlaceStep::Charged,
-            QueueStep::Try(ahead) => PlaceStep::Try(Assumption {
-                commit: ahead
-                    .last()
-                    .and_then(|last| state.assumed.get(last))
-                    .cloned(),
-                ahead,
-                moves: state.moves,
-            }),
+            QueueStep::Try(ahead) => PlaceStep::Try(state.assumption(ahead)),
         }
     }
 
     /// Says that a verification begins on a commit, if the work does not ride.
     pub(crate) fn started(&self, assumption: &Assumption, commit: &str) -> PlaceStart {
-        self.batch.landing_queue.change(|state| {
-            let started =
-                assumption.holds_in(state) && state.queue.started(self.ticket, &assumption.ahead);
-            if !started {
-                return PlaceStart::Stale;
-            }
-            state.assumed.insert(self.ticket, commit.to_owned());
-            match state.queue.is_riding(self.ticket) {
-                true => PlaceStart::Rides,
-                false => PlaceStart::Verified,
-            }
-        })
+        let start = |state: &mut QueueState| state.start(self.ticket, assumption, commit);
+        self.batch.landing_queue.change(start)
     }
 
     /// Has the work verified only once all the work ahead of it has landed and
@@ -372,7 +393,7 @@ impl<'a> LandingPlace<'a> {
     /// Says that the target is not where the queue assumed it.
     pub(crate) fn moved(&self) {
         self.batch.landing_queue.change(|state| {
-            state.moves += 1;
+            state.epoch += 1;
             state.queue.moved();
         });
     }
@@ -494,15 +515,56 @@ impl Drop for LandingPlace<'_> {
 mod tests {
     use super::*;
 
+    const BOUNDS: QueueBounds = QueueBounds {
+        speculation: 1,
+        slots: 2,
+        batch: 1,
+    };
+
+    fn assumed(state: &QueueState, ticket: Ticket) -> Assumption {
+        match state.queue.next(ticket) {
+            QueueStep::Try(ahead) => state.assumption(ahead),
+            step => panic!("{step:?}"),
+        }
+    }
+
+    #[test]
+    fn no_verification_begins_on_a_landing_that_was_taken_back_meanwhile() {
+        let mut state = QueueState::new(BOUNDS);
+        let landed = state.queue.join(0, &"a".into());
+        let assumption = assumed(&state, landed);
+        let started = state.start(landed, &assumption, "commit of a");
+        assert_eq!(started, PlaceStart::Verified);
+        assert!(state.queue.passed(landed));
+        state.queue.advanced(landed);
+        let behind = state.queue.join(0, &"b".into());
+        // It reads the tip now, which has the work of `a`.
+        let assumption = assumed(&state, behind);
+        state.taken_back(Some(landed), true);
+        let started = state.start(behind, &assumption, "commit of b on a");
+        assert_eq!(started, PlaceStart::Stale);
+        let assumption = assumed(&state, behind);
+        let started = state.start(behind, &assumption, "commit of b");
+        assert_eq!(started, PlaceStart::Verified);
+    }
+
+    #[test]
+    fn a_landing_of_an_earlier_attempt_supersedes_where_it_moves_the_target() {
+        for has_moved in [true, false] {
+            let mut state = QueueState::new(BOUNDS);
+            let ticket = state.queue.join(0, &"a".into());
+            let assumption = assumed(&state, ticket);
+            let started = state.start(ticket, &assumption, "commit");
+            assert_eq!(started, PlaceStart::Verified);
+            state.taken_back(None, has_moved);
+            assert_eq!(state.queue.is_superseded(ticket), has_moved);
+        }
+    }
+
     #[test]
     fn a_reservation_that_is_refused_wakes_no_thread() {
         let interrupt = Interrupt::new(std::time::Duration::ZERO);
-        let bounds = QueueBounds {
-            speculation: 1,
-            slots: 1,
-            batch: 1,
-        };
-        let queue = SharedQueue::new(bounds, interrupt.clone());
+        let queue = SharedQueue::new(BOUNDS, interrupt.clone());
         assert!(queue.reserve(&"a".into()));
         let seen = interrupt.changes();
         assert!(!queue.reserve(&"b".into()));

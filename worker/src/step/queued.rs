@@ -12,10 +12,9 @@ use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::listed;
-use premath_kernel::policy::landing::{
-    LAND_ROUNDS, MOVES_MAX, STATES_MAX, VERIFY_ROUNDS, may_assume,
-};
+use premath_kernel::policy::landing::{LAND_ROUNDS, VERIFY_ROUNDS};
 use premath_kernel::policy::landing_queue::Part;
+use premath_kernel::policy::verified_states::VerifiedStates;
 use premath_worktree::tree::{Merged, TreeState};
 use std::time::{Duration, Instant};
 
@@ -32,14 +31,10 @@ pub(super) struct QueuedWork<'a> {
     is_alone: bool,
     /// The failure that may be charged.
     failed: Option<FailedRun>,
-    before: Rounds,
-    after: Rounds,
-    /// On how many states it was verified in earlier repair rounds.
-    earlier_states: usize,
-    /// How often it was taken back with other work.
-    taken_back: usize,
-    /// How often others had moved the target when its turn came.
-    moves: usize,
+    states: VerifiedStates,
+    /// How many verifications ran before one passed, and after that, with those that
+    /// repeat one.
+    runs: [usize; 2],
     /// How many checks ran of the work after it landed.
     checks: usize,
 }
@@ -51,15 +46,6 @@ struct FailedRun {
     /// What the log was before it.
     mark: LogMark,
     took: Duration,
-}
-
-/// The verifications before one passed, or after that.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rounds {
-    /// On how many states the work was verified.
-    states: usize,
-    /// How many verifications ran, with those that repeat one.
-    runs: usize,
 }
 
 /// How far work goes in the queue.
@@ -75,6 +61,10 @@ impl<'a> QueuedWork<'a> {
     /// Puts work into the queue, with the tree that passed already.
     pub(super) fn join(attempt: &Attempt<'a>, verified: Option<TreeState>) -> Self {
         let priority = attempt.claimed.row.issue.priority;
+        let mut states = VerifiedStates::after_repair(attempt.verified_states);
+        if verified.is_some() {
+            states.passed();
+        }
         Self {
             place: attempt
                 .batch
@@ -83,14 +73,8 @@ impl<'a> QueuedWork<'a> {
             rides: None,
             is_alone: attempt.batch.own_check(&attempt.claim().issue_id).is_some(),
             failed: None,
-            before: Rounds {
-                states: 0,
-                runs: attempt.verified_runs,
-            },
-            after: Rounds::default(),
-            earlier_states: attempt.verified_states,
-            taken_back: 0,
-            moves: 0,
+            states,
+            runs: [attempt.verified_runs, 0],
             checks: 0,
         }
     }
@@ -101,7 +85,7 @@ impl<'a> QueuedWork<'a> {
         let priority = attempt.claimed.row.issue.priority;
         let batch = attempt.batch;
         self.place = batch.join_landing(priority, &attempt.claim().issue_id);
-        self.taken_back += 1;
+        self.states.taken_back();
         self.rides = None;
         self.is_alone = true;
     }
@@ -109,13 +93,13 @@ impl<'a> QueuedWork<'a> {
     /// Takes in that the target is not where the queue assumed it; `false` where
     /// that happened too often. Work that rode is verified by itself from now on.
     pub(super) fn moved(&mut self) -> bool {
-        match self.rides {
-            // It may also be that the work has no commit of its own.
-            Some(_) => self.is_alone = true,
-            None => self.moves += 1,
-        }
         self.place.moved();
-        self.moves <= MOVES_MAX
+        if self.rides.is_some() {
+            // It may also be that the work has no commit of its own.
+            self.is_alone = true;
+            return true;
+        }
+        self.states.moved()
     }
 
     /// Returns the tree that it lands as if its turn comes.
@@ -130,28 +114,19 @@ impl<'a> QueuedWork<'a> {
         Phase::Landed(round)
     }
 
-    /// Returns whether the next verification may assume that other work lands.
-    fn may_assume(&self) -> bool {
-        let before = self.earlier_states + self.before.states;
-        may_assume(before, self.after.states, self.taken_back)
-    }
-
-    /// Begins the verification on another state; returns its phase, if there may
-    /// be another one.
+    /// Begins the verification on another state; returns its phase, if there is a
+    /// name for it.
     fn next_phase(&mut self) -> Option<Phase> {
-        let most = STATES_MAX + self.moves;
-        let rounds = self.rounds();
-        rounds.states += 1;
-        let may_run = rounds.states <= most;
-        may_run.then(|| self.next_run()).flatten()
+        self.states.begin();
+        self.next_run()
     }
 
     /// Returns the phase of the next run, on a new state or on the same one.
     fn next_run(&mut self) -> Option<Phase> {
         let has_passed = self.verified.is_some();
-        let rounds = self.rounds();
-        let run = rounds.runs;
-        rounds.runs += 1;
+        let runs = &mut self.runs[usize::from(has_passed)];
+        let run = *runs;
+        *runs += 1;
         match has_passed {
             false => (run < VERIFY_ROUNDS.len()).then_some(Phase::Verify(run)),
             true => (run < LAND_ROUNDS.len()).then_some(Phase::Land(run)),
@@ -160,24 +135,17 @@ impl<'a> QueuedWork<'a> {
 
     /// Returns how many verifications of the step ran before one passed.
     pub(super) const fn runs_before_pass(&self) -> usize {
-        self.before.runs
+        self.runs[0]
     }
 
     /// Returns on how many states the work was verified before it passed.
     pub(super) const fn states_before_pass(&self) -> usize {
-        self.before.states
-    }
-
-    fn rounds(&mut self) -> &mut Rounds {
-        match self.verified {
-            None => &mut self.before,
-            Some(_) => &mut self.after,
-        }
+        self.states.before_pass()
     }
 
     /// Returns the round of the landing, for the names of its outputs.
     pub(super) fn land_round(&self) -> usize {
-        self.after.runs.min(LAND_ROUNDS.len() - 1)
+        self.runs[1].min(LAND_ROUNDS.len() - 1)
     }
 
     fn has_verified(&self, tree: &str) -> bool {
@@ -189,7 +157,7 @@ impl<'a> QueuedWork<'a> {
     /// it changes the state that it is verified on: without that it has no commit
     /// of its own.
     fn limit(&self, tree: &str, adds: bool) {
-        if self.is_alone || !self.may_assume() || !adds {
+        if self.is_alone || !self.states.may_assume() || !adds {
             self.place.limit(Part::Single);
         } else if self.has_verified(tree) {
             self.place.limit(Part::Leads);
@@ -210,7 +178,7 @@ impl Lane {
         until: Until,
     ) -> Result<Result<(), Box<StepFailure>>, StageError> {
         loop {
-            if !queued.may_assume() {
+            if !queued.states.may_assume() {
                 queued.place.assume_nothing();
             }
             let step = attempt.await_place(&mut queued.place)?;
@@ -329,6 +297,7 @@ impl Lane {
             Ok(state) => {
                 let pass = self.shared_pass(&attempt.log, &state);
                 queued.verified = Some(state);
+                queued.states.passed();
                 Ok(queued.place.passed(pass))
             }
             Err(StageError::Failed(failure)) if failure.is_of_the_command() => {

@@ -6,6 +6,7 @@
 //! `batch` above 1 it is, or it is followed by one, with nothing but verified as
 //! one with it in between.
 
+use super::verified_states::{ASSUMED_MAX, FIRM_MAX, STATES_AFTER_PASS, TAKEN_BACK_MAX};
 use crate::json::id::IssueId;
 use crate::json::token;
 use schemars::JsonSchema;
@@ -150,36 +151,6 @@ pub const LANDED_ROUNDS: [&str; 8] = [
 /// The name of the witness of work that rests on the verification of other work.
 pub const SHARED_ROUND: &str = "shared";
 
-/// On how many states work is verified before it passes, and on how many after
-/// that, because of other work of its queue. Six of them assume
-/// something. Then follow one that assumes nothing, and one more where a landing was
-/// reserved before.
-pub const STATES_MAX: usize = ASSUMED_STATES_MAX + FIRM_STATES_MAX;
-
-/// On how many states work is verified that assume nothing.
-const FIRM_STATES_MAX: usize = 2;
-
-/// On how many states work is verified that assume that other work lands, in all of
-/// its repair rounds. Later ones wait until all the work ahead has landed and passed
-/// its check, or has failed.
-pub(crate) const ASSUMED_STATES_MAX: usize = 6;
-
-/// How often work is taken back with other work before it waits for the checks of
-/// all that is ahead of it.
-pub(crate) const TAKEN_BACK_MAX: usize = 3;
-
-/// How often others may move the target before its work lands, until it is given up
-/// as being moved repeatedly. From the first time on no other harness can, unless a
-/// reserved landing comes in between.
-pub const MOVES_MAX: usize = 8;
-
-/// Returns whether the next verification of work may assume that other work lands,
-/// by how often it was verified before it passed and after that, and how often it
-/// was taken back.
-pub fn may_assume(before: usize, after: usize, taken_back: usize) -> bool {
-    before.max(after) < ASSUMED_STATES_MAX && taken_back < TAKEN_BACK_MAX
-}
-
 /// How often a verification that fails is repeated on the same tree where the
 /// settings do not say it.
 pub const DEFAULT_FLAKY_RERUNS: usize = 1;
@@ -188,12 +159,12 @@ pub const DEFAULT_FLAKY_RERUNS: usize = 1;
 pub const FLAKY_RERUNS_MAX: usize = 3;
 
 /// On how many states work is verified before it passes, in all of its repair rounds.
-const STATES_BEFORE_PASS: usize = ASSUMED_STATES_MAX + (1 + REPAIR_ROUNDS_MAX) * FIRM_STATES_MAX;
+const STATES_BEFORE_PASS: usize = ASSUMED_MAX + (1 + REPAIR_ROUNDS_MAX) * FIRM_MAX;
 
 /// Every state has names for its verification and all its repetitions, after
 /// those of the rounds before it.
 const _: () = assert!(STATES_BEFORE_PASS * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
-const _: () = assert!((STATES_MAX + MOVES_MAX) * (1 + FLAKY_RERUNS_MAX) <= LAND_ROUNDS.len());
+const _: () = assert!(STATES_AFTER_PASS * (1 + FLAKY_RERUNS_MAX) <= LAND_ROUNDS.len());
 const _: () = assert!(TAKEN_BACK_MAX < LANDED_ROUNDS.len());
 
 /// How many places of the landing queue may be verified on an assumed state

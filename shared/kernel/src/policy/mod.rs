@@ -24,4 +24,5 @@ pub mod target_sync;
 pub mod trust;
 pub mod turn;
 pub mod until;
+pub mod verified_states;
 pub mod window;

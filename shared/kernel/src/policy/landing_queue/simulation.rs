@@ -6,7 +6,7 @@ mod kinds;
 
 use super::{CheckEnd, LandingQueue, Part, QueueBounds, QueueStep, Ticket};
 use crate::json::id::IssueId;
-use crate::policy::landing::{STATES_MAX, TAKEN_BACK_MAX, may_assume};
+use crate::policy::verified_states::VerifiedStates;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sequence of numbers that a seed determines (SplitMix64).
@@ -130,36 +130,10 @@ struct Batch {
     ends: BTreeMap<usize, End>,
     verifications: usize,
     /// How often work was verified on another state, by what is charged for it.
-    states: BTreeMap<usize, States>,
+    states: BTreeMap<usize, VerifiedStates>,
     /// How often a reservation was refused.
     refused: usize,
     now: u64,
-}
-
-/// On how many states an issue's work was verified, before it passed and after, and
-/// why.
-#[derive(Clone, Copy, Debug, Default)]
-struct States {
-    before: usize,
-    after: usize,
-    has_passed: bool,
-    taken_back: usize,
-    /// How often others moved the target when it was about to land.
-    moves: usize,
-}
-
-impl States {
-    /// Takes in a verification that begins.
-    const fn begin(&mut self) {
-        match self.has_passed {
-            false => self.before += 1,
-            true => self.after += 1,
-        }
-    }
-
-    fn may_assume(&self) -> bool {
-        may_assume(self.before, self.after, self.taken_back)
-    }
 }
 
 impl Batch {
@@ -270,7 +244,7 @@ impl Batch {
                     self.queue.failed(ticket)
                 } else {
                     self.passed.insert(issue);
-                    self.states.entry(issue).or_default().has_passed = true;
+                    self.states.entry(issue).or_default().passed();
                     self.queue.passed(ticket)
                 };
                 assert!(counts);
@@ -393,7 +367,7 @@ impl Batch {
         assert!(!self.target.0.contains(&issue));
         self.holders.remove(&ticket);
         self.riding.remove(&issue);
-        self.states.entry(issue).or_default().taken_back += 1;
+        self.states.entry(issue).or_default().taken_back();
         self.join(lane, issue);
         if let Lane::Queued(_, ticket) = self.lanes[lane] {
             self.queue.limit(ticket, Part::Single);
@@ -470,9 +444,7 @@ impl Batch {
         self.verifications += 1;
         let states = self.states.entry(issue).or_default();
         states.begin();
-        let most = STATES_MAX + states.moves;
-        assert!(states.before.max(states.after) <= most, "{states:?}");
-        assert!(states.taken_back <= TAKEN_BACK_MAX, "{states:?}");
+        assert!(states.are_bounded(), "{states:?}");
         let until = self.now + self.issues[issue].verify;
         self.lanes[lane] = Lane::Verifying(issue, ticket, until);
         let superseded = |lane: &&Lane| matches!(lane, Lane::Verifying(_, ticket, _) if self.queue.is_superseded(*ticket));
@@ -491,7 +463,9 @@ impl Batch {
         would_be.0.insert(issue);
         if self.trees[&issue] != would_be {
             assert!(self.kind.moved > 0, "an assumption broke without a cause");
-            self.states.entry(issue).or_default().moves += 1;
+            if !self.riding.contains(&issue) {
+                assert!(self.states.entry(issue).or_default().moved());
+            }
             return self.queue.moved();
         }
         let rides = self.riding.contains(&issue);

@@ -2,7 +2,6 @@
 //! that none charges a neighbour.
 
 use super::{Batch, End, Issue, Kind, Numbers};
-use crate::policy::landing::TAKEN_BACK_MAX;
 use std::collections::BTreeMap;
 
 const NIGHT: Kind = Kind {
@@ -208,7 +207,7 @@ impl BesideTheLeast {
 #[test]
 fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
     let mut ends = BTreeMap::new();
-    let (mut refused, mut firm, mut most) = (0, 0, 0);
+    let (mut refused, mut firm, mut taken_back) = (0, 0, 0);
     let [mut queued, mut serial, mut reserved] = [(); 3].map(|()| BesideTheLeast::default());
     for seed in 0..10_000 {
         let mut numbers = Numbers(seed ^ 0xA5A5);
@@ -244,7 +243,9 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
         refused += batch.refused;
         let states = || batch.states.values();
         firm += states().filter(|states| !states.may_assume()).count();
-        most = most.max(states().map(|states| states.taken_back).max().unwrap_or(0));
+        taken_back += states()
+            .filter(|states| states.is_taken_back_most())
+            .count();
         for (issue, end) in batch.ends {
             *ends.entry(format!("{end:?}")).or_insert(0) += 1;
             let Issue { is_red, is_bad, .. } = batch.issues[issue];
@@ -255,9 +256,9 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
         }
     }
     // Each rule was reached.
-    assert!(refused > 0 && firm > 0 && most == TAKEN_BACK_MAX);
+    assert!(refused > 0 && firm > 0 && taken_back > 0);
     assert_eq!(ends.len(), 6, "{ends:?}");
     let (queued, serial) = (queued.mean(), serial.mean());
     assert!(queued <= 220, "{queued} %");
-    assert!(serial > queued, "{serial} %");
+    assert!((300..=320).contains(&serial), "{serial} %");
 }
