@@ -68,6 +68,8 @@ impl ProvisionSite<'_> {
             false => format!("{}\n", self.start),
         };
         let place = format!("{}\n", worktree.join(".git").display());
+        // First: a record that is cut here is not taken for a whole one.
+        self.leave_out_as_here(folder.as_fd())?;
         for (file, content) in [
             ("commondir", "../..\n"),
             ("gitdir", &place),
@@ -77,12 +79,11 @@ impl ProvisionSite<'_> {
             create(folder.as_fd(), file, content)
                 .map_err(|error| format!("cannot write git's record of it: {error}"))?;
         }
-        self.leave_out_as_here(folder.as_fd())
-            .map_err(failed("write the patterns of its sparse checkout"))
+        Ok(())
     }
 
     /// Gives a lane the patterns of the main worktree, where that is sparse.
-    fn leave_out_as_here(&self, registration: BorrowedFd<'_>) -> io::Result<()> {
+    fn leave_out_as_here(&self, registration: BorrowedFd<'_>) -> Result<(), String> {
         let is_set = |name| {
             let config = self.git.config();
             config
@@ -92,16 +93,30 @@ impl ProvisionSite<'_> {
         if !is_set("core.sparseCheckout") {
             return Ok(());
         }
-        let Some(patterns) = patterns_of(&self.common)? else {
+        let patterns = patterns_of(&self.common).map_err(|error| {
+            let file = self.common.join(PATTERNS);
+            format!(
+                "cannot read the patterns of the sparse checkout in {}, a file of at most \
+                     1 MiB: {error}",
+                file.display()
+            )
+        })?;
+        let Some(patterns) = patterns else {
             return Ok(());
         };
-        if is_set("extensions.worktreeConfig") {
-            let cone = is_set("core.sparseCheckoutCone");
-            let text = format!("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = {cone}\n");
-            create(registration, "config.worktree", &text)?;
-        }
-        mkdirat(registration, "info", Mode::from_raw_mode(0o777))?;
-        create_bytes(registration, PATTERNS, &patterns)
+        let write = || {
+            if is_set("extensions.worktreeConfig") {
+                let cone = is_set("core.sparseCheckoutCone");
+                let text =
+                    format!("[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = {cone}\n");
+                create(registration, "config.worktree", &text)?;
+            }
+            mkdirat(registration, "info", Mode::from_raw_mode(0o777))?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let info = openat(registration, "info", flags, Mode::empty())?;
+            create_bytes(info.as_fd(), "sparse-checkout", &patterns)
+        };
+        write().map_err(failed("write the patterns of its sparse checkout"))
     }
 
     /// Finds a name that git has no worktree record by.

@@ -3,9 +3,10 @@
 
 use super::beneath::{Beneath, path};
 use super::ignore_rules::{of_operator, parsed};
+use super::made_folder::open_without_waiting;
 use ignore::Match;
 use ignore::gitignore::Gitignore;
-use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,12 +23,21 @@ pub(super) struct Exclusion {
     outer: Vec<Arc<Gitignore>>,
 }
 
+/// Reads a file of the operator's.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open_without_waiting(file)?
+        .take(TEXT_MAX)
+        .read_to_end(&mut text)?;
+    Ok(text)
+}
+
 impl Exclusion {
     /// Reads the operator's rules; a file that is not there has none.
     pub(super) fn new(outer: &[std::path::PathBuf]) -> Self {
         let outer = outer
             .iter()
-            .filter_map(|file| fs::read(file).ok())
+            .filter_map(|file| read(file).ok())
             .filter_map(|text| of_operator(&text))
             .collect();
         Self {

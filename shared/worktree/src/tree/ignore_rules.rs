@@ -33,6 +33,7 @@ pub(super) fn of_operator(text: &[u8]) -> Rules {
 /// automata grow with the names that they are asked about.
 pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
+    builder.allow_unclosed_class(false);
     for line in String::from_utf8_lossy(text).lines() {
         // A pattern that is none matches nothing, as in git.
         let _ = builder.add_line(None, &without_alternatives(line));
@@ -43,15 +44,18 @@ pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
 /// Returns a pattern in which braces are literal, as they are in git.
 fn without_alternatives(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
-    let (mut is_escaped, mut in_class, mut begins_class) = (false, false, false);
+    let (mut is_escaped, mut is_negated) = (false, false);
+    let (mut in_class, mut begins_class) = (false, false);
     for c in line.chars() {
         if matches!(c, '{' | '}') && !is_escaped && !in_class {
             text.push('\\');
         }
         let is_first = std::mem::take(&mut begins_class);
         match c {
-            '!' | '^' if is_first => begins_class = true,
-            '[' if !is_escaped && !in_class => (in_class, begins_class) = (true, true),
+            '!' | '^' if is_first && !is_negated => (begins_class, is_negated) = (true, true),
+            '[' if !is_escaped && !in_class => {
+                (in_class, begins_class, is_negated) = (true, true, false);
+            }
             // The first one of a class is in it.
             ']' if !is_escaped && !is_first => in_class = false,
             _ => {}
@@ -85,12 +89,12 @@ mod tests {
 
     #[test]
     fn braces_are_literal() {
-        let rules = parsed(b"{a,b}.txt\n*.{c}\n\\{d\n[{]e\n[]{]f\n").unwrap();
+        let rules = parsed(b"{a,b}.txt\n*.{c}\n\\{d\n[{]e\n[]{]f\n[!^]{g}\n[{a,h}\n").unwrap();
         let ignores = |path: &str| rules.matched(path, false).is_ignore();
-        for name in ["{a,b}.txt", "x.{c}", "{d", "{e", "{f", "]f"] {
+        for name in ["{a,b}.txt", "x.{c}", "{d", "{e", "{f", "]f", "x{g}"] {
             assert!(ignores(name), "{name}");
         }
-        for name in ["a.txt", "b.txt", "x.c", "d", "\\f"] {
+        for name in ["a.txt", "b.txt", "x.c", "d", "\\f", "xg", "[h", "[a"] {
             assert!(!ignores(name), "{name}");
         }
     }

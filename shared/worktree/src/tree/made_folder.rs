@@ -30,9 +30,10 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Returns the content of a file; `None` where there is none.
+    /// Returns the content of a regular file; `None` where there is none. Nothing is
+    /// waited for.
     pub(super) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        match File::open(path) {
+        match open_without_waiting(path) {
             Ok(file) => Ok(Some(Self::File(file))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -76,6 +77,16 @@ impl Source {
 impl<T: Into<Vec<u8>>> From<T> for Source {
     fn from(text: T) -> Self {
         Self::Text(Cursor::new(text.into()))
+    }
+}
+
+/// Opens a regular file of the operator's, which may be a link of theirs.
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
     }
 }
 
@@ -389,6 +400,15 @@ mod tests {
         made.folders
             .insert("refs/heads".into(), Entry::of(&folder).unwrap());
         assert!(!made.refill(&mut sources("before\n")).unwrap());
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("shallow");
+        assert!(Source::of_file(&pipe).unwrap().is_none());
+        rustix::fs::mkfifoat(CWD, &pipe, Mode::RWXU).unwrap();
+        Source::of_file(&pipe).unwrap_err();
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! writes into it is never used by the harness: a step's result is its files.
 
 use super::made_folder::{MadeFolder, Source, Sources};
+use super::sparse::PATTERNS;
 use super::{Base, FilterDefinitions, Tree, TreeError};
 use crate::removal::remove_entry;
 use git2::Config;
@@ -167,7 +168,7 @@ impl Tree {
             (own.join("index"), "index"),
             (common.join("shallow"), "shallow"),
             (common.join("info/exclude"), "info/exclude"),
-            (own.join("info/sparse-checkout"), "info/sparse-checkout"),
+            (own.join(PATTERNS), PATTERNS),
         ] {
             if let Some(source) = Source::of_file(&from)? {
                 put(to, source);

@@ -11,6 +11,7 @@ use super::entry_lookup::EntryLookup;
 use super::entry_name::{is_fit, is_fit_link};
 use super::overlay::{Leaf, Overlay};
 use super::plain::PlainIndex;
+use super::sparse::Absence;
 use super::{Tree, TreeError};
 use git2::{
     DiffOptions, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime,
@@ -259,9 +260,10 @@ impl Tree {
         }
         let sparse = self.is_sparse();
         let root = self.beneath()?;
+        let mut absence = Absence::default();
         for mut entry in flagged {
-            let absent = || root.look(path(&entry.path)).ok().flatten().is_none();
-            if sparse && entry.flags_extended & skipped != 0 && absent() {
+            let is_skipped = sparse && entry.flags_extended & skipped != 0;
+            if is_skipped && absence.has(&root, &entry.path) {
                 continue;
             }
             if entry.flags_extended & added != 0 {

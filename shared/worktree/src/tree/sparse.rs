@@ -1,17 +1,15 @@
 //! Which files a sparse checkout leaves out, by the patterns of git.
 
-use super::beneath::path;
+use super::beneath::{Beneath, path};
 use super::ignore_rules::parsed;
 use super::scan::left_out_entry;
 use super::tree_files::TreeFiles;
 use super::{Tree, TreeError};
 use git2::{Index, IndexEntry, IndexEntryExtendedFlag};
 use ignore::gitignore::Gitignore;
-use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::io;
 use std::path::Path;
 
 /// Where a git folder of a worktree has its patterns.
@@ -62,6 +60,7 @@ impl Tree {
         // Making the rules takes longer than looking that there is nothing new.
         let rules = OnceCell::new();
         let root = self.beneath()?;
+        let mut absence = Absence::default();
         let mut files = TreeFiles::new(&self.repository, target);
         while let Some((name, leaf)) = files.next().map_err(self.failed("read the tree"))? {
             if index.get_path(path(&name), 0).is_some() {
@@ -73,7 +72,7 @@ impl Tree {
             let Some(rules) = rules.get().and_then(Option::as_ref) else {
                 return Ok(found);
             };
-            if rules.leaves_out(&name) && root.look(path(&name)).is_ok_and(|at| at.is_none()) {
+            if rules.leaves_out(&name) && absence.has(&root, &name) {
                 found.push(left_out_entry(&name, leaf));
             }
         }
@@ -118,24 +117,42 @@ impl Tree {
     }
 }
 
+/// The last folder that was looked for and is not in the worktree. Paths of an index
+/// are sorted: one look is enough for all that is below it.
+#[derive(Default)]
+pub(super) struct Absence(Option<Vec<u8>>);
+
+impl Absence {
+    /// Returns whether a path is not there.
+    pub(super) fn has(&mut self, root: &Beneath, name: &[u8]) -> bool {
+        let rest = self
+            .0
+            .as_ref()
+            .and_then(|gone| name.strip_prefix(&gone[..]));
+        if rest.is_some_and(|rest| rest.first() == Some(&b'/')) {
+            return true;
+        }
+        let is_absent = |at: &[u8]| root.look(path(at)).ok().flatten().is_none();
+        if !is_absent(name) {
+            return false;
+        }
+        let ends = name.iter().enumerate();
+        let mut above: Vec<&[u8]> = ends
+            .filter(|(_, byte)| **byte == b'/')
+            .map(|(end, _)| &name[..end])
+            .collect();
+        // The topmost one, from the file upwards.
+        while above.last().is_some_and(|folder| is_absent(folder)) {
+            self.0 = above.pop().map(<[u8]>::to_vec);
+        }
+        true
+    }
+}
+
 /// Returns the patterns of a worktree's git folder; none where it has no such file.
-/// No link is followed, and nothing is waited for.
+/// No link below that folder is followed, and nothing is waited for.
 pub(crate) fn patterns_of(git_folder: &Path) -> io::Result<Option<Vec<u8>>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = openat(CWD, git_folder.join(PATTERNS), flags, Mode::empty());
-    let file = match opened.map_err(io::Error::from) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        opened => File::from(opened?),
-    };
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut text = Vec::new();
-    file.take(PATTERNS_MAX + 1).read_to_end(&mut text)?;
-    match text.len() as u64 > PATTERNS_MAX {
-        true => Err(io::Error::other("it is larger than 1 MiB")),
-        false => Ok(Some(text)),
-    }
+    Beneath::open(git_folder)?.read(Path::new(PATTERNS), PATTERNS_MAX)
 }
 
 #[cfg(test)]
@@ -166,11 +183,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_below_a_folder_that_is_not_there_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Beneath::open(folder.path()).unwrap();
+        std::fs::create_dir_all(folder.path().join("a/here")).unwrap();
+        std::fs::write(folder.path().join("a/here/x"), "").unwrap();
+        let mut absence = Absence::default();
+        let mut has = |name: &str| absence.has(&root, name.as_bytes());
+        let names = ["a/gone/x", "a/gone/y/z", "a/gone-too", "a/here/w"];
+        assert!(names.into_iter().all(&mut has));
+        assert!(!has("a/here/x") && has("b/c/d") && has("b/e") && has("c"));
+    }
+
+    #[test]
     fn a_file_of_patterns_that_is_none_is_refused() {
+        use rustix::fs::{CWD, Mode};
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join(PATTERNS);
         assert_eq!(patterns_of(folder.path()).unwrap(), None);
-        std::fs::create_dir(folder.path().join("info")).unwrap();
+        let info = folder.path().join("info");
+        std::os::unix::fs::symlink(folder.path(), &info).unwrap();
+        std::fs::write(folder.path().join("sparse-checkout"), "/*\n").unwrap();
+        assert!(!matches!(patterns_of(folder.path()), Ok(Some(_))));
+        std::fs::remove_file(&info).unwrap();
+        std::fs::create_dir(&info).unwrap();
         rustix::fs::mkfifoat(CWD, &at, Mode::RWXU).unwrap();
         patterns_of(folder.path()).unwrap_err();
         std::fs::remove_file(&at).unwrap();
