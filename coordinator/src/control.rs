@@ -3,7 +3,7 @@
 //! A caller is judged by its process: one of a step is not answered, whatever it
 //! sends. A connection holds up nothing but its own thread.
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, select};
 use premath_kernel::json::canonical::{canonical, sha256_hex};
 use premath_kernel::json::id::BatchId;
 use premath_kernel::record::control::{ControlAnswer, ControlRequest, ControlResult, LINE_MAX};
@@ -59,6 +59,8 @@ pub(crate) struct ControlServer {
     socket: ControlSocket,
     /// How many requests are yet to be answered.
     asked: Arc<AtomicUsize>,
+    /// Closed at the end: what waits for an answer then gets none.
+    open: Option<Sender<()>>,
 }
 
 /// What the threads of connections share.
@@ -68,6 +70,8 @@ struct Desk {
     open: AtomicUsize,
     asked: Arc<AtomicUsize>,
     has_refused: AtomicBool,
+    /// Closed once the batch answers nothing any more.
+    ended: Receiver<()>,
     send: Box<dyn Fn(ControlMessage) + Send + Sync>,
 }
 
@@ -84,12 +88,14 @@ impl ControlServer {
     ) -> Result<Self, StoreError> {
         let mut socket = ControlSocket::open(roots, batch_id)?;
         let asked = Arc::new(AtomicUsize::new(0));
+        let (open, ended) = bounded(0);
         let desk = Arc::new(Desk {
             batch_id: batch_id.clone(),
             token_digest: sha256_hex(socket.token().as_bytes()),
             open: AtomicUsize::new(0),
             asked: Arc::clone(&asked),
             has_refused: AtomicBool::new(false),
+            ended,
             send: Box::new(send),
         });
         if let Some(listener) = socket.take_listener() {
@@ -103,7 +109,11 @@ impl ControlServer {
                 source,
             })?;
         }
-        Ok(Self { socket, asked })
+        Ok(Self {
+            socket,
+            asked,
+            open: Some(open),
+        })
     }
 
     /// Returns the path of the socket.
@@ -115,6 +125,7 @@ impl ControlServer {
 impl Drop for ControlServer {
     /// Waits for the answers: the process may end now, and its threads with it.
     fn drop(&mut self) {
+        self.open = None;
         let until = Instant::now() + LAST_ANSWERS;
         while self.asked.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             std::thread::sleep(LOOK);
@@ -208,9 +219,13 @@ impl Desk {
             asked,
             reply,
         })));
-        match answer.recv() {
-            Ok(answer) => put(stream, &answer),
-            Err(_) => self.refuse(stream, "the batch ended first"),
+        let answer = select! {
+            recv(answer) -> answer => answer.ok(),
+            recv(self.ended) -> _ => answer.try_recv().ok(),
+        };
+        match answer {
+            Some(answer) => put(stream, &answer),
+            None => self.refuse(stream, "the batch ended first"),
         }
     }
 
@@ -259,7 +274,7 @@ fn read_line(mut stream: &UnixStream) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crossbeam_channel::{Receiver, unbounded};
+    use crossbeam_channel::unbounded;
     use premath_kernel::record::control::ControlOperation;
     use premath_memory::control::ControlConnection;
     use std::fs;
@@ -339,6 +354,24 @@ mod tests {
             let mut part = [0; 4096];
             assert!(stream.read(&mut part).unwrap() > 0);
         }
+    }
+
+    #[test]
+    fn the_end_of_a_batch_refuses_what_gets_no_answer_any_more() {
+        let ground = ground();
+        let token = ground.server.socket.token().to_owned();
+        let request = ControlRequest::new(token, ControlOperation::Drain);
+        let mut stream = ground.raw();
+        let line = format!("{}\n", canonical(&request));
+        stream.write_all(line.as_bytes()).unwrap();
+        let asked = ground.messages.recv().unwrap();
+        drop(ground.server);
+        stream.set_nonblocking(true).unwrap();
+        let mut part = [0; 4096];
+        let length = stream.read(&mut part).unwrap();
+        let answer = String::from_utf8_lossy(&part[..length]);
+        assert!(answer.contains("the batch ended first"), "{answer}");
+        drop(asked);
     }
 
     #[test]
