@@ -45,7 +45,7 @@ pub fn exclude_from_status(worktree: &Path) -> Result<bool, StoreError> {
 pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> {
     let path = common_folder.join("info").join("exclude");
     // Bytes, not text: what is there is the user's.
-    let mut new = artifact::read(&path)?.unwrap_or_default();
+    let mut new = read(&path)?.unwrap_or_default();
     let missing = missing_in(&new);
     if missing.is_empty() {
         return Ok(false);
@@ -71,7 +71,7 @@ pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> 
 /// [`StoreError::Io`].
 pub(crate) fn unexclude(common_folder: &Path) -> Result<(), StoreError> {
     let path = common_folder.join("info").join("exclude");
-    let Some(rules) = artifact::read(&path)? else {
+    let Some(rules) = read(&path)? else {
         return Ok(());
     };
     let is_ours = |line: &&[u8]| {
@@ -85,6 +85,11 @@ pub(crate) fn unexclude(common_folder: &Path) -> Result<(), StoreError> {
         true => Ok(()),
         false => artifact::write(&path, &kept),
     }
+}
+
+/// Reads the operator's file.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    premath_platform::file::read_regular(path).map_err(StoreError::io("read", path))
 }
 
 /// Returns the names of ours that a file of ignore rules does not have.
@@ -106,7 +111,7 @@ fn missing_in(rules: &[u8]) -> Vec<&'static str> {
 /// [`StoreError::Io`].
 pub(crate) fn unexcluded(common_folder: &Path) -> Result<bool, StoreError> {
     let path = common_folder.join("info").join("exclude");
-    let rules = artifact::read(&path)?.unwrap_or_default();
+    let rules = read(&path)?.unwrap_or_default();
     let lines: Vec<&[u8]> = rules
         .split(|byte| *byte == b'\n')
         .map(<[u8]>::trim_ascii)
@@ -120,4 +125,26 @@ pub(crate) fn unexcluded(common_folder: &Path) -> Result<bool, StoreError> {
             .any(|start| lines.contains(&&[*start, folder, b"/"].concat()[..]))
     };
     Ok(missing_in(&rules).iter().any(|name| !is_hidden(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    #[test]
+    fn a_pipe_in_place_of_the_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let info = folder.path().join("info");
+        std::fs::create_dir(&info).unwrap();
+        let path = info.join("exclude");
+        mkfifoat(CWD, &path, Mode::RWXU).unwrap();
+        let error = exclude_from_status_in(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("info/exclude"), "{error}");
+        unexclude(folder.path()).unwrap_err();
+        unexcluded(folder.path()).unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert!(exclude_from_status_in(folder.path()).unwrap());
+        assert!(!unexcluded(folder.path()).unwrap());
+    }
 }

@@ -7,9 +7,11 @@ use rustix::fs::{
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A folder as a place: it can be passed through and looked at, not read.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -49,6 +51,52 @@ pub fn open_beneath(
         opened => (opened?, true),
     };
     Ok(Opened { file, is_on_mount })
+}
+
+/// Opens a regular file of the operator's to be read, which may be a link of theirs.
+/// Nothing is waited for.
+///
+/// # Errors
+///
+/// As the system reports it, and where it is not a regular file.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+/// Reads a file as [`open_regular`] opens it; `None` where there is none.
+///
+/// # Errors
+///
+/// As [`open_regular`].
+pub fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    match open_regular(path) {
+        Ok(mut file) => file.read_to_end(&mut text).map(|_| Some(text)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => match is_null(path) {
+            true => Ok(Some(text)),
+            false => Err(error),
+        },
+    }
+}
+
+/// Returns whether a path leads to the device that is empty, by which users say that
+/// they have no such file.
+pub fn is_null(path: &Path) -> bool {
+    std::fs::canonicalize(path).is_ok_and(|path| path == Path::new("/dev/null"))
+}
+
+/// Returns whether an error says that nothing has a path.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// What an entry of a folder is.
@@ -105,6 +153,15 @@ pub fn rename_to_free_name(
     (to, new_name): (BorrowedFd<'_>, &OsStr),
 ) -> Result<()> {
     renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE)
+}
+
+/// Gives two files each other's name, at once.
+///
+/// # Errors
+///
+/// As the system reports it; `INVAL` where the file system cannot.
+pub fn swap_names(one: &Path, other: &Path) -> Result<()> {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
 }
 
 /// Returns a path that leads to an open file, whatever its name is now.

@@ -7,6 +7,7 @@
 use crate::tree::private::{alternates, quoted, set_up, settings};
 use crate::tree::{Base, Filters, Ignored, Tree, TreeError, sweep_own};
 use git2::Repository;
+use premath_platform::file::read_regular;
 use std::cell::RefCell;
 use std::fs;
 use std::io;
@@ -65,9 +66,9 @@ impl Checkout {
         let at = folder.to_string_lossy();
         config.push_str(&format!("[core]\n\tworktree = {}\n", quoted(&at)));
         fs::write(git.join("config"), config).map_err(of_io)?;
-        match fs::copy(main.commondir().join("shallow"), git.join("shallow")) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(of_io(error)),
-            _ => {}
+        let shallow = read_regular(&main.commondir().join("shallow")).map_err(of_io)?;
+        if let Some(shallow) = shallow {
+            fs::write(git.join("shallow"), shallow).map_err(of_io)?;
         }
         let mut tree = Tree::of(Repository::open(git), &folder)?;
         tree.set_link(NO_REPOSITORY, main);

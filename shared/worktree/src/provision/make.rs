@@ -68,18 +68,16 @@ impl ProvisionSite<'_> {
             false => format!("{}\n", self.start),
         };
         let place = format!("{}\n", worktree.join(".git").display());
-        // First: a record that is cut here is not taken for a whole one.
-        self.leave_out_as_here(folder.as_fd())?;
-        for (file, content) in [
-            ("commondir", "../..\n"),
-            ("gitdir", &place),
-            ("HEAD", &head),
-            (MARK, ""),
-        ] {
+        let write = |file, content: &str| {
             create(folder.as_fd(), file, content)
-                .map_err(|error| format!("cannot write git's record of it: {error}"))?;
-        }
-        Ok(())
+                .map_err(|error| format!("cannot write git's record of it: {error}"))
+        };
+        write("gitdir", &place)?;
+        // Before the others: a record that is cut here is not taken for a whole one.
+        self.leave_out_as_here(folder.as_fd())?;
+        write("commondir", "../..\n")?;
+        write("HEAD", &head)?;
+        write(MARK, "")
     }
 
     /// Gives a lane the patterns of the main worktree, where that is sparse.

@@ -48,7 +48,7 @@ impl Tree {
 
     fn way_for(&self, cache: &str) -> io::Result<bool> {
         let top = Beneath::open(&self.files)?;
-        let mut exclusion = Exclusion::new(&self.outer_ignore_files());
+        let mut exclusion = Exclusion::new(&self.outer_ignore_files())?;
         exclusion.enter(&top, b"", top.look(path(RULES))?.is_some());
         if !exclusion.excludes(cache.as_bytes(), true) {
             return Ok(false);

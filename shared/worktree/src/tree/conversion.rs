@@ -7,6 +7,7 @@ use super::beneath::path;
 use super::entry_lookup::EntryLookup;
 use super::{Filters, Tree};
 use git2::{ObjectType, Repository};
+use premath_platform::file::read_regular;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -48,7 +49,7 @@ impl Tree {
         let texts: Vec<Vec<u8>> = self
             .outer_attribute_files()
             .into_iter()
-            .filter_map(|file| std::fs::read(file).ok())
+            .filter_map(|file| read_regular(&file).ok().flatten())
             .collect();
         let root = attributes_in(&self.repository, &lookup, b"").unwrap_or_default();
         let attributes = converting(texts.iter().chain([&root]));

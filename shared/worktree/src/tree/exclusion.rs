@@ -3,16 +3,17 @@
 
 use super::beneath::{Beneath, path};
 use super::ignore_rules::{of_operator, parsed};
-use super::made_folder::open_without_waiting;
+use super::made_folder::of_file;
 use ignore::Match;
 use ignore::gitignore::Gitignore;
-use std::io::{self, Read as _};
-use std::path::Path;
+use premath_platform::file::read_regular;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The file of a folder's rules.
 pub(super) const RULES: &[u8] = b".gitignore";
-/// An ignore file larger than this is skipped.
+/// An ignore file of a worktree that is larger than this is skipped.
 const TEXT_MAX: u64 = 1 << 20;
 
 /// The rules in force in one folder: its own, then those of the folders above.
@@ -23,27 +24,23 @@ pub(super) struct Exclusion {
     outer: Vec<Arc<Gitignore>>,
 }
 
-/// Reads a file of the operator's.
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    open_without_waiting(file)?
-        .take(TEXT_MAX)
-        .read_to_end(&mut text)?;
-    Ok(text)
-}
-
 impl Exclusion {
     /// Reads the operator's rules; a file that is not there has none.
-    pub(super) fn new(outer: &[std::path::PathBuf]) -> Self {
-        let outer = outer
-            .iter()
-            .filter_map(|file| read(file).ok())
-            .filter_map(|text| of_operator(&text))
-            .collect();
-        Self {
-            rules: Vec::new(),
-            outer,
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read: what it hides, such as a file with secrets, must not be
+    /// taken for work.
+    pub(super) fn new(outer: &[PathBuf]) -> io::Result<Self> {
+        let mut rules = Vec::new();
+        for file in outer {
+            let text = read_regular(file).map_err(|error| of_file(file, error))?;
+            rules.extend(text.and_then(|text| of_operator(&text)));
         }
+        Ok(Self {
+            rules: Vec::new(),
+            outer: rules,
+        })
     }
 
     /// Adds the rules of a folder that is entered, if it `has_rules`; reports how
@@ -86,5 +83,32 @@ impl Exclusion {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    #[test]
+    fn a_file_of_the_operators_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let [missing, pipe, plain] =
+            ["missing", "pipe", "plain"].map(|name| folder.path().join(name));
+        mkfifoat(CWD, &pipe, Mode::RWXU).unwrap();
+        // No file is too large, and none is cut.
+        let text = [&b"#\n".repeat(1 << 20)[..], b"/secret\n"].concat();
+        std::fs::write(&plain, text).unwrap();
+        let below = plain.join("below");
+        let null = folder.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        let rules = Exclusion::new(&[missing, below, null, plain]).unwrap();
+        assert!(rules.excludes(b"secret", false) && !rules.excludes(b"open", false));
+        let error = Exclusion::new(std::slice::from_ref(&pipe))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains(&pipe.display().to_string()), "{error}");
     }
 }

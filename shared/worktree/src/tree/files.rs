@@ -5,6 +5,7 @@ use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent};
 use super::entry_name::{is_fit_modules, is_modules};
 use super::exclusion::{Exclusion, RULES};
+use super::private::settings_folder;
 use super::scan::{FileStamp, Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
 use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
@@ -102,7 +103,7 @@ impl Tree {
             root: &root,
             tracked: &tracked,
             own: self.own_worktrees(),
-            exclusion: Exclusion::new(&self.outer_ignore_files()),
+            exclusion: self.outer_rules()?,
             has_ours: !self.is_checkout,
             descent,
             scan,
@@ -224,13 +225,18 @@ impl Tree {
                 .is_ok_and(|word| matches!(word.as_str(), "true" | "input"))
     }
 
+    /// Reads the operator's ignore rules.
+    fn outer_rules(&self) -> Result<Exclusion, TreeError> {
+        let rules = Exclusion::new(&self.outer_ignore_files());
+        rules.map_err(|error| self.error("read ignore rules", error.to_string()))
+    }
+
     /// Returns the operator's files of ignore rules, the nearest first.
     pub(super) fn outer_ignore_files(&self) -> Vec<PathBuf> {
         let config = self.repository.config().ok();
         let global = config.and_then(|config| config.get_path("core.excludesFile").ok());
-        let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config/git/ignore"));
         let mut files = vec![self.common_folder().join("info/exclude")];
-        files.extend(global.or_else(home));
+        files.extend(global.or_else(|| Some(settings_folder()?.join("git/ignore"))));
         files
     }
 

@@ -9,7 +9,7 @@
 
 use super::beneath::FOLDER;
 use super::scan::FileStamp;
-use premath_platform::file::read_entries;
+use premath_platform::file::{is_null, open_regular, read_entries};
 use rustix::fs::{CWD, Mode, OFlags, flistxattr, fstat, openat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +33,10 @@ impl Source {
     /// Returns the content of a regular file; `None` where there is none. Nothing is
     /// waited for.
     pub(super) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        match open_without_waiting(path) {
+        match open_regular(path) {
             Ok(file) => Ok(Some(Self::File(file))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if error.kind() == ErrorKind::NotFound || is_null(path) => Ok(None),
+            Err(error) => Err(of_file(path, error)),
         }
     }
 
@@ -80,14 +80,9 @@ impl<T: Into<Vec<u8>>> From<T> for Source {
     }
 }
 
-/// Opens a regular file of the operator's, which may be a link of theirs.
-pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(openat(CWD, path, flags, Mode::empty())?);
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
-    }
+/// Adds to an error what file it is about.
+pub(super) fn of_file(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// The content of files, by their paths below the folder.

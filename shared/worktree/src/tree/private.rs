@@ -234,6 +234,13 @@ pub(crate) fn settings(mut config: Config) -> Result<String, git2::Error> {
     Ok(text)
 }
 
+/// Returns the folder in which git looks for the user's files.
+pub(crate) fn settings_folder() -> Option<PathBuf> {
+    let named = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".config"));
+    named.map(PathBuf::from).or_else(home)
+}
+
 /// Returns a store of objects and those that it borrows from itself.
 pub(crate) fn alternates(store: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = vec![fs::canonicalize(store)?];

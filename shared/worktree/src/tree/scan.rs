@@ -263,7 +263,8 @@ impl Tree {
         let mut absence = Absence::default();
         for mut entry in flagged {
             let is_skipped = sparse && entry.flags_extended & skipped != 0;
-            if is_skipped && absence.has(&root, &entry.path) {
+            let is_absent = |at: &[u8]| root.look(path(at)).ok().flatten().is_none();
+            if is_skipped && absence.has(&entry.path, is_absent) {
                 continue;
             }
             if entry.flags_extended & added != 0 {
@@ -353,7 +354,9 @@ impl Tree {
             FileType::RegularFile => {
                 let executable = stat.st_mode & 0o100 != 0;
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
-                let mode = as_before.map_or(mode, |(mode, _)| mode);
+                // In place of a link, its content would be a link's text.
+                let is_file = |(mode, _): &Leaf| mode & 0o170_000 == 0o100_000;
+                let mode = as_before.filter(is_file).map_or(mode, |(mode, _)| mode);
                 let stamp = FileStamp::of(&stat);
                 if let Some(id) = self.known(name, stamp) {
                     return Ok(Found::File((mode, id), Box::new(stat)));

@@ -72,7 +72,9 @@ impl Tree {
             let Some(rules) = rules.get().and_then(Option::as_ref) else {
                 return Ok(found);
             };
-            if rules.leaves_out(&name) && absence.has(&root, &name) {
+            // What cannot be looked at may be there.
+            let is_absent = |at: &[u8]| root.look(path(at)).is_ok_and(|at| at.is_none());
+            if rules.leaves_out(&name) && absence.has(&name, is_absent) {
                 found.push(left_out_entry(&name, leaf));
             }
         }
@@ -117,33 +119,40 @@ impl Tree {
     }
 }
 
-/// The last folder that was looked for and is not in the worktree. Paths of an index
-/// are sorted: one look is enough for all that is below it.
+/// The last folder that was looked for and is not in the worktree, and the last one
+/// that is. Paths of an index are sorted: one look is enough for all that is below a
+/// folder that is gone.
 #[derive(Default)]
-pub(super) struct Absence(Option<Vec<u8>>);
+pub(super) struct Absence {
+    gone: Option<Vec<u8>>,
+    here: Option<Vec<u8>>,
+}
 
 impl Absence {
-    /// Returns whether a path is not there.
-    pub(super) fn has(&mut self, root: &Beneath, name: &[u8]) -> bool {
-        let rest = self
-            .0
-            .as_ref()
-            .and_then(|gone| name.strip_prefix(&gone[..]));
+    /// Returns whether a path is not there, by looks at it and at folders above it.
+    pub(super) fn has(&mut self, name: &[u8], is_absent: impl Fn(&[u8]) -> bool) -> bool {
+        let gone = self.gone.as_ref();
+        let rest = gone.and_then(|gone| name.strip_prefix(&gone[..]));
         if rest.is_some_and(|rest| rest.first() == Some(&b'/')) {
             return true;
         }
-        let is_absent = |at: &[u8]| root.look(path(at)).ok().flatten().is_none();
         if !is_absent(name) {
             return false;
         }
-        let ends = name.iter().enumerate();
-        let mut above: Vec<&[u8]> = ends
+        let ends = name.iter().enumerate().rev();
+        let above = ends
             .filter(|(_, byte)| **byte == b'/')
-            .map(|(end, _)| &name[..end])
-            .collect();
+            .map(|(end, _)| &name[..end]);
         // The topmost one, from the file upwards.
-        while above.last().is_some_and(|folder| is_absent(folder)) {
-            self.0 = above.pop().map(<[u8]>::to_vec);
+        for folder in above {
+            if self.here.as_deref() == Some(folder) {
+                break;
+            }
+            if !is_absent(folder) {
+                self.here = Some(folder.to_vec());
+                break;
+            }
+            self.gone = Some(folder.to_vec());
         }
         true
     }
@@ -152,7 +161,15 @@ impl Absence {
 /// Returns the patterns of a worktree's git folder; none where it has no such file.
 /// No link below that folder is followed, and nothing is waited for.
 pub(crate) fn patterns_of(git_folder: &Path) -> io::Result<Option<Vec<u8>>> {
-    Beneath::open(git_folder)?.read(Path::new(PATTERNS), PATTERNS_MAX)
+    let git = Beneath::open(git_folder)?;
+    let patterns = Path::new(PATTERNS);
+    match git.blocker(patterns)? {
+        Some(at) => Err(io::Error::other(format!(
+            "{} is not a folder",
+            at.display()
+        ))),
+        None => git.read(patterns, PATTERNS_MAX),
+    }
 }
 
 #[cfg(test)]
@@ -189,10 +206,28 @@ mod tests {
         std::fs::create_dir_all(folder.path().join("a/here")).unwrap();
         std::fs::write(folder.path().join("a/here/x"), "").unwrap();
         let mut absence = Absence::default();
-        let mut has = |name: &str| absence.has(&root, name.as_bytes());
-        let names = ["a/gone/x", "a/gone/y/z", "a/gone-too", "a/here/w"];
-        assert!(names.into_iter().all(&mut has));
-        assert!(!has("a/here/x") && has("b/c/d") && has("b/e") && has("c"));
+        let looks = std::cell::Cell::new(0);
+        let mut has = |name: &str| {
+            looks.set(0);
+            let is_absent = |at: &[u8]| {
+                looks.set(looks.get() + 1);
+                root.look(path(at)).unwrap().is_none()
+            };
+            (absence.has(name.as_bytes(), is_absent), looks.get())
+        };
+        for (name, expected) in [
+            ("a/gone/x", (true, 3)),
+            ("a/gone/y/z", (true, 0)),
+            ("a/gone-too", (true, 1)),
+            ("a/here/w", (true, 2)),
+            ("a/here/ww", (true, 1)),
+            ("a/here/x", (false, 1)),
+            ("b/c/d", (true, 3)),
+            ("b/e", (true, 0)),
+            ("c", (true, 1)),
+        ] {
+            assert_eq!(has(name), expected, "{name}");
+        }
     }
 
     #[test]
@@ -204,7 +239,7 @@ mod tests {
         let info = folder.path().join("info");
         std::os::unix::fs::symlink(folder.path(), &info).unwrap();
         std::fs::write(folder.path().join("sparse-checkout"), "/*\n").unwrap();
-        assert!(!matches!(patterns_of(folder.path()), Ok(Some(_))));
+        patterns_of(folder.path()).unwrap_err();
         std::fs::remove_file(&info).unwrap();
         std::fs::create_dir(&info).unwrap();
         rustix::fs::mkfifoat(CWD, &at, Mode::RWXU).unwrap();

@@ -2,12 +2,12 @@
 //! the operator's checkout when a batch begins.
 
 use super::super::beneath::path;
-use super::super::private::{alternates, quoted, settings};
+use super::super::private::{alternates, quoted, settings, settings_folder};
 use git2::{Config, FileMode, ObjectType, Oid, Repository};
 use premath_kernel::json::canonical::sha256_hex;
+use premath_platform::file::read_regular;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -193,20 +193,12 @@ fn attribute_files(main: &Repository) -> Result<BTreeMap<Vec<u8>, Oid>, git2::Er
 
 /// Reads a file of the operator's; one that is not there is empty.
 fn read_small(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read,
-    }
+    read_regular(path).map(Option::unwrap_or_default)
 }
 
 fn global_attributes(config: &Config) -> PathBuf {
-    let home = || {
-        let base = std::env::var_os("XDG_CONFIG_HOME").filter(|base| !base.is_empty());
-        let base = base.map(PathBuf::from);
-        base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")))
-    };
     let named = config.get_path("core.attributesFile").ok();
-    let found = named.or_else(|| Some(home()?.join("git/attributes")));
+    let found = named.or_else(|| Some(settings_folder()?.join("git/attributes")));
     found.unwrap_or_else(|| PathBuf::from("/nonexistent"))
 }
 

@@ -523,3 +523,20 @@ fn a_reset_leaves_no_folder_right_or_link_of_a_step() {
         assert_eq!(mode == 0o555, !is_ours);
     }
 }
+
+#[test]
+fn a_file_in_place_of_a_link_is_a_file_where_modes_are_not_looked_at() {
+    let (scratch, tree) = Scratch::new();
+    let link = scratch.folder.path().join("link");
+    symlink("a.txt", &link).unwrap();
+    tree.commit(&TEXT).unwrap().unwrap();
+    let mut config = tree.repository.config().unwrap();
+    config.set_bool("core.fileMode", false).unwrap();
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "/etc/passwd").unwrap();
+    let id = tree.commit(&TEXT).unwrap().unwrap();
+    let committed = tree.find_commit(&id).unwrap().tree().unwrap();
+    let mode = |name| committed.get_name(name).unwrap().filemode_raw();
+    assert_eq!(mode("link"), 0o100_644);
+    assert_eq!(mode("a.txt"), 0o100_644);
+}
