@@ -123,6 +123,9 @@ impl Tree {
         if self.continues_from(work, tip)? {
             return Ok(Merged::Clean(found.tree_id().to_string()));
         }
+        if let Some(tree) = self.merged_apart(tip, work)? {
+            return Ok(Merged::Clean(tree.to_string()));
+        }
         let git = &self.history;
         let index = git
             .find_commit(tip)

@@ -12,6 +12,7 @@ mod commit;
 mod conversion;
 mod dating;
 mod descent;
+mod disjoint_merge;
 mod entry_lookup;
 mod entry_name;
 mod exclusion;
