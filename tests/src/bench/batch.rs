@@ -18,25 +18,56 @@ const MODES: [&str; 3] = ["none", "landlock", NAMESPACES];
 /// Files of the repository, in the plain case and in one of a usual size.
 const FILES: [usize; 2] = [3, 1_000];
 
+/// How the issues of a batch are worked on.
+#[derive(Clone, Copy, Debug)]
+struct Way<'a> {
+    landing: &'a str,
+    /// What confines the commands; none for the default.
+    mode: Option<&'a str>,
+    work: &'a str,
+}
+
+impl<'a> Way<'a> {
+    /// Work that changes nothing.
+    const fn idle(landing: &'a str, mode: Option<&'a str>) -> Self {
+        Self {
+            landing,
+            mode,
+            work: "true",
+        }
+    }
+}
+
+/// Work that adds a file, which lands.
+const ADDS: Way<'_> = Way {
+    landing: "merge",
+    mode: Some("none"),
+    work: "echo done > source/$PREMATH_ISSUE_ID.txt",
+};
+
 pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<(), Wrong> {
     let shells = by_modes(sizes, programs, &folder.join("modes"))?;
     let count = sizes.batch;
     let [few, many] = FILES;
     let (mut idle, mut large, mut landing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut adding = Vec::new();
     let mut steps = Vec::new();
     // The first of each warms up and does not count. Nothing is removed in
     // between: ext4 makes files slowly where many were removed of late.
     for number in 0..=sizes.runs {
         let folder = folder.join(format!("batch-{number}"));
         let run = |name: &str, landing, files, count| {
-            batch(programs, &folder.join(name), landing, None, files, count)
+            let way = Way::idle(landing, None);
+            batch(programs, &folder.join(name), way, files, count)
         };
         let lands = run("landing", "merge", few, count)?;
         let nothing = run("idle", "none", few, 0)?;
         let with_files = run("large", "merge", many, count)?;
+        let adds = batch(programs, &folder.join("adds"), ADDS, few, count)?;
         let script = durable::shell(&folder.join("script"), few, count)?;
         if number > 0 {
             steps.push(script);
+            adding.push(adds);
             landing.push(lands);
             idle.push(nothing);
             large.push(with_files);
@@ -60,6 +91,14 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         "",
     );
     beside_the_steps(landing, median(steps));
+    let adding = median(adding);
+    figure::show(
+        "the same, mode `none`, each adds a file that lands, against xargs",
+        &figure::time(adding),
+        &figure::time(shells),
+        adding / shells,
+        "",
+    );
     Ok(())
 }
 
@@ -82,8 +121,8 @@ fn by_modes(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<f64, Wro
     let mut all = Vec::new();
     for mode in MODES {
         let folder = folder.join(mode);
-        let run =
-            |name: &str, count| batch(programs, &folder.join(name), "none", Some(mode), few, count);
+        let way = Way::idle("none", Some(mode));
+        let run = |name: &str, count| batch(programs, &folder.join(name), way, few, count);
         let Ok(_) = run("works", 0) else {
             figure::note(&format!("mode `{mode}` does not work here"), "");
             continue;
@@ -151,8 +190,10 @@ pub(crate) fn by_issues(sizes: Sizes, programs: &Programs, folder: &Path) -> Res
     let [few, _] = FILES;
     for &count in sizes.scaling {
         let folder = folder.join(count.to_string());
-        let run =
-            |name: &str, landing| batch(programs, &folder.join(name), landing, None, few, count);
+        let run = |name: &str, landing| {
+            let way = Way::idle(landing, None);
+            batch(programs, &folder.join(name), way, few, count)
+        };
         let times = [run("none", "none")?, run("merge", "merge")?, shell(count)?];
         for (curve, elapsed) in curves.iter_mut().zip(times) {
             curve.add(count as f64, elapsed);
@@ -207,8 +248,7 @@ pub(crate) fn by_lanes(sizes: Sizes, programs: &Programs, folder: &Path) -> Resu
 fn batch(
     programs: &Programs,
     folder: &Path,
-    landing: &str,
-    mode: Option<&str>,
+    way: Way<'_>,
     files: usize,
     count: usize,
 ) -> Result<f64, Wrong> {
@@ -216,10 +256,10 @@ fn batch(
     let mut coordinator = programs.command("harness-coordinator");
     coordinator
         .current_dir(&scratch.repository)
-        .args(["--work-cmd", "true", "--verify-cmd", "true"])
+        .args(["--work-cmd", way.work, "--verify-cmd", "true"])
         .args(["--on-no-change", "allow", "--startup", "off"])
-        .args(["--override-reason", "benchmark", "--landing", landing]);
-    if let Some(mode) = mode {
+        .args(["--override-reason", "benchmark", "--landing", way.landing]);
+    if let Some(mode) = way.mode {
         coordinator.args(["--sandbox", mode]);
     }
     timed_batch(coordinator, &scratch, count)

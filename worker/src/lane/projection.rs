@@ -86,7 +86,7 @@ impl Lane {
             ..FeatureWrite::new(id)
         });
         for write in writes {
-            match FeatureLedger::write(ledger.clone(), write, now) {
+            match FeatureLedger::write(ledger.take(), write, now) {
                 Ok(written) => ledger = Some(written),
                 Err(source) => {
                     return Err(ProjectionError::Ledger {

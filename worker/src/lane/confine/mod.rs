@@ -205,7 +205,10 @@ impl Confinement {
         closed.extend(image.map(Path::to_path_buf));
         let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
         warnings.extend(refused_requests(&settings.sandbox.write, &wished, image));
-        let host = HostAccess::find(&Search::of(settings));
+        let host = match mode {
+            SandboxMode::None => HostAccess::default(),
+            _ => HostAccess::find(&Search::of(settings)),
+        };
         let profile = profile::of(mode, &host, &wished, settings);
         let reference = profile.reference();
         if mode != SandboxMode::None {
