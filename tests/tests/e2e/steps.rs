@@ -318,6 +318,23 @@ fn a_follow_up_is_filed_when_its_step_closes() {
 }
 
 #[test]
+fn a_follow_up_of_an_escalation_is_left_for_later_by_every_lane() {
+    // By id, most follow-ups are the next that a lane would take.
+    let issues: Vec<Value> = (0..60).map(|n| issue(&format!("z-zz{n:02}"))).collect();
+    let scratch = Scratch::with_issues(6, &issues);
+    let config = "[breaker]\nfailures = 0\n\
+                  [backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), config).unwrap();
+    let ended = scratch.batch("kill -9 $$", "true").end().exits(1);
+    let mut filed = scratch.issues();
+    filed.retain(|_, row| row["title"].as_str().unwrap().starts_with("Follow up on"));
+    assert_eq!(filed.len(), 60);
+    let mut worked_on = scratch.steps();
+    worked_on.retain(|row| filed.contains_key(row["issueId"].as_str().unwrap()));
+    assert_eq!(worked_on, Vec::<Value>::new(), "{ended:?}");
+}
+
+#[test]
 fn a_follow_up_of_a_step_that_fails_is_not_filed() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let work = r#""$E2E_PREMATH" issue discover a 'found on the way'"#;

@@ -28,6 +28,7 @@ impl Batch {
             .iter()
             .map(|worker| self.claim_request(worker))
             .collect();
+        let paused = self.filing.paused();
         let scope = ClaimScope {
             selection: self.settings.selection.clone(),
             left_out: self.left_out(),
@@ -46,6 +47,7 @@ impl Batch {
                     source: std::io::Error::other(other.to_string()),
                 },
             })?;
+        drop(paused);
         if claims.iter().any(Option::is_some) {
             self.reached(Boundary::Claimed);
         }

@@ -3,8 +3,7 @@
 
 use super::Batch;
 use super::failure::FailedStep;
-use premath_kernel::issue::Issue;
-use premath_kernel::issue::dispatch::{Discoveries, Discovery, is_follow_up};
+use premath_kernel::issue::dispatch::{Discoveries, Discovery};
 use premath_kernel::json::id::{BatchId, IssueId};
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::event::LandingCheck;
@@ -133,19 +132,6 @@ pub(super) fn filed_since(
 }
 
 impl Batch {
-    /// Records an issue that a step filed.
-    pub(crate) fn note_filed(&self, filed: &Issue, parent: &IssueId) {
-        // One that was there before is as it was.
-        if filed.lease_generation > 0 || self.attempts(&IssueId::from(&*filed.id)) > 0 {
-            return;
-        }
-        self.knowledge().discoveries.note(Discovery {
-            issue_id: IssueId::from(&*filed.id),
-            parent: parent.to_owned(),
-            follow_up: is_follow_up(filed),
-        });
-    }
-
     /// Takes up what a batch that was cut had filed since it began.
     pub(super) fn take_up_filed(&self, began: jiff::Timestamp) -> Result<(), StoreError> {
         let discoveries = filed_since(&self.memory, began)?;

@@ -7,6 +7,7 @@ mod cancelled;
 mod claim;
 mod error;
 mod failure;
+mod filing;
 mod filters;
 mod holder;
 mod knowledge;
@@ -50,6 +51,7 @@ pub use warmth::{Leaving, Warmth};
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::{Revocation, Settings};
+use filing::Filing;
 pub(crate) use holder::batch_holder;
 use knowledge::Knowledge;
 use landing_queue::SharedQueue;
@@ -110,6 +112,7 @@ pub struct Batch {
     recorded: bool,
     resumed: bool,
     knowledge: Mutex<Knowledge>,
+    filing: Filing,
     admission: Mutex<Admission>,
     landing_queue: SharedQueue,
     /// Whether landed work may not be pushed yet.
@@ -159,20 +162,6 @@ impl Batch {
         self.memory.view(|view| {
             let issue = view.issue(issue_id);
             issue.is_some_and(|issue| issue.status == Status::Blocked && issue.lease.is_none())
-        })
-    }
-
-    /// Returns whether issue memory shows an issue as discovered from another.
-    pub(crate) fn shows_discovered(
-        &self,
-        filed: &str,
-        parent: &IssueId,
-    ) -> Result<bool, StoreError> {
-        self.memory.view(|view| {
-            let edges = view.issue(filed).map(|issue| issue.dependencies.iter());
-            let mut edges = edges.into_iter().flatten();
-            edges
-                .any(|edge| *edge.depends_on == **parent && edge.kind.as_str() == "discovered-from")
         })
     }
 

@@ -2,6 +2,7 @@
 
 use super::bases::Bases;
 use super::cancelled::Cancellations;
+use super::filing::Filing;
 use super::filters::SharedFilters;
 use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
@@ -138,10 +139,9 @@ impl Batch {
         settings.roots.prepare()?;
         let target_sync = made_ready(opening, &landing, &knowledge, &memory)?;
         kill_switch.reached(Boundary::TargetReady);
-        if start.resumed.is_none() {
-            // What a person did before the batch is none of its business.
-            drop(memory.take_outside_changes());
-        }
+        // What a person did before the batch is none of its business.
+        let is_new = start.resumed.is_none();
+        drop(is_new.then(|| memory.take_outside_changes()));
         knowledge.note_account(&rows, &start.id);
         start.row.instruction_refs = settings.mode.instruction_refs();
         settings.issue_checks &= opening.begins_steps();
@@ -167,6 +167,7 @@ impl Batch {
             recorded: opening.is_recorded(),
             resumed: start.resumed.is_some(),
             knowledge: Mutex::new(knowledge),
+            filing: Filing::default(),
             owes_push: AtomicBool::new(start.resumed.is_some()),
             push_news: Mutex::default(),
             kill_switch,

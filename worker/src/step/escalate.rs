@@ -86,13 +86,11 @@ impl Lane {
             }
             Ok(Some(EscalationRight::ToDiscover(ready))) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                memory.discover(ready, new).and_then(|filed| {
-                    self.batch.reached(Boundary::EscalationFiled);
-                    let (id, parent) = (&filed.issue.id, &claimed.claim.issue_id);
-                    read_back(self.batch.shows_discovered(id, parent)?, id, "filed")?;
-                    self.batch.note_filed(&filed.issue, parent);
-                    Ok(CarriedOut::Discovered(id.as_ref().into()))
-                })
+                let parent = &claimed.claim.issue_id;
+                let filed = self
+                    .batch
+                    .file(ready, new, parent, Boundary::EscalationFiled);
+                filed.map(CarriedOut::Discovered)
             }
             Err(error) => Err(error),
         };

@@ -8,7 +8,6 @@ use super::queued::QueuedWork;
 use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use crate::lane::Lane;
-use premath_kernel::failure::FailureClass;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{CallSpec, Close, Discover, MutationReady};
 use premath_memory::NewIssue;
@@ -80,13 +79,9 @@ impl Lane {
             })?;
             self.may_change()?;
             attempt.log.witnesses.insert(ready.witness_ref());
-            let filed = batch.memory.discover(ready, new)?;
-            batch.reached(Boundary::FollowUpFiled);
-            if !batch.shows_discovered(&filed.issue.id, &attempt.claim().issue_id)? {
-                return Err(StepFailure::of(FailureClass::MutationReadBackMismatch).into());
-            }
-            batch.note_filed(&filed.issue, &attempt.claim().issue_id);
-            work.discovered.push(filed.issue.id.as_ref().into());
+            let parent = attempt.claim().issue_id.clone();
+            let filed = batch.file(ready, new, &parent, Boundary::FollowUpFiled)?;
+            work.discovered.push(filed);
         }
         Ok(())
     }
