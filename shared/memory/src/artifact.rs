@@ -11,7 +11,6 @@ use premath_kernel::issue::Holder;
 use premath_kernel::issue::lease::Life;
 use premath_kernel::json::canonical;
 use premath_kernel::json::token;
-use premath_platform::file::swap_names;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -152,29 +151,6 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), StoreError> {
     refuse_locked(path)?;
     let temporary = write_temporary(path, content, false)?;
     rename(&temporary, path)
-}
-
-/// Writes a copy of a file that a batch itself does not read: a reader never sees half
-/// of it, but a power failure may leave it empty. Some file systems (ext4) write the
-/// content of a file to the disk at once where it is renamed over another one, and not
-/// where the two swap their names.
-///
-/// # Errors
-///
-/// [`StoreError::Io`]; the old file is as it was.
-pub(crate) fn write_copy(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    refuse_locked(path)?;
-    let temporary = write_temporary(path, content, false)?;
-    let is_file = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
-    let swaps = is_file && swap_names(&temporary, path).is_ok();
-    if !swaps {
-        return rename(&temporary, path);
-    }
-    // A folder, which may be in its place by now, stays.
-    if let Err(error) = fs::remove_file(&temporary) {
-        tracing::debug!(%error, "an old copy in the worktree is left");
-    }
-    Ok(())
 }
 
 /// Writes a file whole or not at all, and has it on the disk when it returns:
@@ -401,28 +377,6 @@ mod tests {
         sweep(folder.path()).unwrap();
         assert!(!dead.exists());
         assert!(alive.exists());
-    }
-
-    #[test]
-    fn a_copy_is_written_whole_in_the_place_of_a_file_a_link_and_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let [path, other] = ["copy", "other"].map(|name| folder.path().join(name));
-        fs::write(&other, "kept").unwrap();
-        for content in ["new", "longer than before", "short"] {
-            write_copy(&path, content.as_bytes()).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), content);
-        }
-        for link in [fs::hard_link, std::os::unix::fs::symlink] {
-            fs::remove_file(&path).unwrap();
-            link(&other, &path).unwrap();
-            write_copy(&path, b"ours").unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
-            assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
-        }
-        fs::remove_file(&path).unwrap();
-        fs::create_dir(&path).unwrap();
-        write_copy(&path, b"ours").unwrap_err();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn publish(
     let value = premath_kernel::json::canonical::value_of(document);
     let text = text_of(path, &value)?;
     artifact::write(path, &text)?;
-    if let Err(error) = artifact::write_copy(copy, &text) {
+    if let Err(error) = artifact::write(copy, &text) {
         tracing::debug!(%error, "cannot write a copy in the worktree");
     }
     Ok(text)

@@ -92,7 +92,7 @@ pub fn is_null(path: &Path) -> bool {
 }
 
 /// Returns whether an error says that nothing has a path.
-fn is_absent(error: &io::Error) -> bool {
+pub fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
@@ -153,15 +153,6 @@ pub fn rename_to_free_name(
     (to, new_name): (BorrowedFd<'_>, &OsStr),
 ) -> Result<()> {
     renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE)
-}
-
-/// Gives two files each other's name, at once.
-///
-/// # Errors
-///
-/// As the system reports it; `INVAL` where the file system cannot.
-pub fn swap_names(one: &Path, other: &Path) -> Result<()> {
-    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
 }
 
 /// Returns a path that leads to an open file, whatever its name is now.

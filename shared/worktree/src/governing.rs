@@ -10,6 +10,7 @@ use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::policy::governing::{Governing, files_of};
 use premath_kernel::policy::trust::GoverningFiles;
+use premath_platform::file::is_absent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read};
@@ -190,14 +191,7 @@ pub fn content(root: &Path, path: &str) -> Result<Option<Vec<u8>>, GoverningErro
     };
     match read() {
         Ok(content) => Ok(content),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Ok(None)
-        }
+        Err(error) if is_absent(&error) => Ok(None),
         Err(source) => Err(GoverningError::Read { path: file, source }),
     }
 }

@@ -94,8 +94,7 @@ impl ProvisionSite<'_> {
         let patterns = patterns_of(&self.common).map_err(|error| {
             let file = self.common.join(PATTERNS);
             format!(
-                "cannot read the patterns of the sparse checkout in {}, a file of at most \
-                     1 MiB: {error}",
+                "cannot read the patterns of the sparse checkout in {}: {error}",
                 file.display()
             )
         })?;

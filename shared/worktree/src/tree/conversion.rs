@@ -5,6 +5,7 @@
 
 use super::beneath::path;
 use super::entry_lookup::EntryLookup;
+use super::private::settings_folder;
 use super::{Filters, Tree};
 use git2::{ObjectType, Repository};
 use premath_platform::file::read_regular;
@@ -77,18 +78,13 @@ impl Tree {
     fn outer_attribute_files(&self) -> Vec<PathBuf> {
         let config = self.repository.config().ok();
         let global = config.and_then(|config| config.get_path("core.attributesFile").ok());
-        let below = |variable: &str, place: &str| {
-            let folder = std::env::var_os(variable)?;
-            Some(PathBuf::from(folder).join(place))
-        };
         let mut files = vec![
             PathBuf::from(SYSTEM),
             self.common_folder().join("info/attributes"),
             self.git_folder().join("info/attributes"),
         ];
         files.extend(global);
-        files.extend(below("XDG_CONFIG_HOME", "git/attributes"));
-        files.extend(below("HOME", ".config/git/attributes"));
+        files.extend(settings_folder().map(|folder| folder.join("git/attributes")));
         files
     }
 }

@@ -2,17 +2,17 @@
 //! merge, which reads every name of the tree. Folders that no side changes are not read
 //! here.
 
-use super::overlay::{Leaf, Overlay};
+use super::overlay::{FOLDER, Leaf, Overlay};
 use super::{Tree, TreeError};
-use git2::{Oid, Repository};
+use git2::{FileMode, Oid, Repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-const FOLDER: i32 = 0o040_000;
-const SUBMODULE: i32 = 0o160_000;
-
 /// What a side changes: paths, with what is there then.
 type Changes = BTreeMap<Vec<u8>, Option<Leaf>>;
+
+/// What two folders have, by name.
+type Sides = BTreeMap<Vec<u8>, [Option<Leaf>; 2]>;
 
 impl Tree {
     /// Returns the tree of two commits whose changes since their common base touch
@@ -37,13 +37,13 @@ fn put_together(
     let Some(&[base]) = bases.as_deref() else {
         return Ok(None);
     };
-    let tree_of = |commit| history.find_commit(commit).and_then(|commit| commit.tree());
-    let (base, tip, work) = (tree_of(base)?, tree_of(tip)?, tree_of(work)?);
-    let (mut ours, mut theirs) = (Changes::new(), Changes::new());
-    add_changes(history, [Some(&base), Some(&tip)], b"", &mut ours)?;
-    add_changes(history, [Some(&base), Some(&work)], b"", &mut theirs)?;
+    let tree_of = |commit| history.find_commit(commit).map(|commit| commit.tree_id());
+    let (base, tip) = (tree_of(base)?, tree_of(tip)?);
+    let ours = changes(history, base, tip)?;
+    let theirs = changes(history, base, tree_of(work)?)?;
     let odb = store.odb()?;
-    let is_there = |(mode, id): &Leaf| *mode == SUBMODULE || odb.exists(*id);
+    let submodule = i32::from(FileMode::Commit);
+    let is_there = |(mode, id): &Leaf| *mode == submodule || odb.exists(*id);
     if !are_apart(&ours, &theirs) || !theirs.values().flatten().all(is_there) {
         return Ok(None);
     }
@@ -51,44 +51,51 @@ fn put_together(
     for (path, leaf) in &theirs {
         overlay.put(path, *leaf);
     }
-    overlay.digest(store, &tip, true).map(Some)
+    overlay
+        .digest(store, &history.find_tree(tip)?, true)
+        .map(Some)
 }
 
-/// Adds what changes from one folder to another; folders that are the same are not
+/// Returns what changes from one tree to another; folders that are the same are not
 /// read.
-fn add_changes(
-    git: &Repository,
-    folders: [Option<&git2::Tree<'_>>; 2],
-    above: &[u8],
-    found: &mut Changes,
-) -> Result<(), git2::Error> {
-    let mut names: BTreeMap<Vec<u8>, [Option<Leaf>; 2]> = BTreeMap::new();
+fn changes(git: &Repository, from: Oid, to: Oid) -> Result<Changes, git2::Error> {
+    let mut found = Changes::new();
+    let mut folders = vec![(Vec::new(), [Some(from), Some(to)])];
+    while let Some((above, sides)) = folders.pop() {
+        for (name, sides) in entries(git, sides)? {
+            let [old, new] = sides;
+            if old == new {
+                continue;
+            }
+            let path = [&above[..], &name].concat();
+            let below = sides.map(|side| side.filter(is_folder).map(|(_, id)| id));
+            if below != [None, None] {
+                folders.push(([&path[..], b"/"].concat(), below));
+            }
+            let [old, new] = sides.map(|side| side.filter(|leaf| !is_folder(leaf)));
+            if old.is_some() || new.is_some() {
+                found.insert(path, new);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_folder((mode, _): &Leaf) -> bool {
+    *mode == FOLDER
+}
+
+/// Returns what two folders have by each name.
+fn entries(git: &Repository, folders: [Option<Oid>; 2]) -> Result<Sides, git2::Error> {
+    let mut names = Sides::new();
     for (side, folder) in folders.into_iter().enumerate() {
-        for entry in folder.into_iter().flat_map(git2::Tree::iter) {
+        let folder = folder.map(|id| git.find_tree(id)).transpose()?;
+        for entry in folder.iter().flat_map(git2::Tree::iter) {
             let sides = names.entry(entry.name_bytes().to_vec()).or_default();
             sides[side] = Some((entry.filemode(), entry.id()));
         }
     }
-    for (name, sides) in names {
-        let [old, new] = sides;
-        if old == new {
-            continue;
-        }
-        let path = [above, &name].concat();
-        let is_folder = |leaf: &Leaf| leaf.0 == FOLDER;
-        let below = sides.map(|side| side.filter(is_folder));
-        if below != [None, None] {
-            let read = |side: Option<Leaf>| side.map(|(_, id)| git.find_tree(id)).transpose();
-            let trees = [read(below[0])?, read(below[1])?];
-            let trees = trees.each_ref().map(Option::as_ref);
-            add_changes(git, trees, &[&path[..], b"/"].concat(), found)?;
-        }
-        let [old, new] = sides.map(|side| side.filter(|leaf| !is_folder(leaf)));
-        if old.is_some() || new.is_some() {
-            found.insert(path, new);
-        }
-    }
-    Ok(())
+    Ok(names)
 }
 
 /// Returns whether no path is one of both, or below one of the other side.
@@ -245,6 +252,58 @@ mod tests {
         remove(&git, same.get_name("same").unwrap().id());
         let git = Repository::open(folder.path()).unwrap();
         assert!(put_together(&git, &git, tip, work).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_folder_whose_mode_has_rights_keeps_its_files_and_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = Repository::init(folder.path()).unwrap();
+        let blob = git.blob(b"text").unwrap();
+        let file = |name: &str| (name.to_owned(), (0o100_644, "text".to_owned()));
+        let files = Files::from(["src/kept", "src-x"].map(file));
+        let plain = commit(&git, &files, &[]);
+        let plain = git.find_commit(plain).unwrap().tree().unwrap();
+        // As git orders it: `src-x`, then `src` as if it ended in a slash.
+        let entry = |mode: &str, name: &str, id: Oid| {
+            [format!("{mode} {name}\0").as_bytes(), id.as_bytes()].concat()
+        };
+        let inner = plain.get_name("src").unwrap().id();
+        let raw = [entry("100644", "src-x", blob), entry("40755", "src", inner)].concat();
+        let raw = git
+            .odb()
+            .unwrap()
+            .write(git2::ObjectType::Tree, &raw)
+            .unwrap();
+        let raw = git.find_tree(raw).unwrap();
+        let author = Signature::new("t", "t@localhost", &Time::new(0, 0)).unwrap();
+        let base = git
+            .commit(None, &author, &author, "raw", &raw, &[])
+            .unwrap();
+        let [tip, below, beside] = ["tip", "src/new", "other"].map(|name| {
+            let mut overlay = Overlay::default();
+            overlay.put(name.as_bytes(), Some((0o100_644, blob)));
+            let tree = overlay.digest(&git, &raw, true).unwrap();
+            let tree = git.find_tree(tree).unwrap();
+            let base = git.find_commit(base).unwrap();
+            git.commit(None, &author, &author, "c", &tree, &[&base])
+                .unwrap()
+        });
+        for (work, names, added) in [
+            (below, ["src-x", "src", "tip"].as_slice(), "src/new"),
+            (beside, &["other", "src-x", "src", "tip"], "other"),
+        ] {
+            let tree = put_together(&git, &git, tip, work).unwrap().unwrap();
+            let tree = git.find_tree(tree).unwrap();
+            let found: Vec<_> = tree
+                .iter()
+                .map(|entry| entry.name_bytes().to_vec())
+                .collect();
+            let names: Vec<_> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+            assert_eq!(found, names);
+            for path in ["src/kept", added] {
+                tree.get_path(std::path::Path::new(path)).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -9,13 +9,13 @@
 
 use super::beneath::FOLDER;
 use super::scan::FileStamp;
-use premath_platform::file::{is_null, open_regular, read_entries};
+use premath_platform::file::{is_absent, is_null, open_regular, read_entries};
 use rustix::fs::{CWD, Mode, OFlags, flistxattr, fstat, openat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom, Write as _};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ impl Source {
     pub(super) fn of_file(path: &Path) -> io::Result<Option<Self>> {
         match open_regular(path) {
             Ok(file) => Ok(Some(Self::File(file))),
-            Err(error) if error.kind() == ErrorKind::NotFound || is_null(path) => Ok(None),
+            Err(error) if is_absent(&error) || is_null(path) => Ok(None),
             Err(error) => Err(of_file(path, error)),
         }
     }

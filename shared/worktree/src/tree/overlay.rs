@@ -6,7 +6,14 @@ use std::collections::BTreeMap;
 /// A file's mode and content.
 pub(super) type Leaf = (i32, Oid);
 
-const FOLDER: i32 = 0o040_000;
+/// The mode of a folder.
+pub(super) const FOLDER: i32 = 0o040_000;
+
+/// Returns whether a mode is that of a folder. Other tools than git write some with
+/// rights in them, and git takes them for folders too.
+const fn is_folder(mode: i32) -> bool {
+    mode & 0o170_000 == FOLDER
+}
 
 /// The paths of one folder that are replaced.
 #[derive(Default)]
@@ -59,7 +66,7 @@ impl Overlay {
                 (Some(Some(leaf)), _) => Some(leaf),
                 (Some(None), true) => None,
                 (_, _) => {
-                    let folder = old.filter(|(mode, _)| *mode == FOLDER);
+                    let folder = old.filter(|(mode, _)| is_folder(*mode));
                     let folder = folder.map(|(_, id)| repository.find_tree(id)).transpose()?;
                     node.made(repository, folder.as_ref(), store)?
                         .map(|id| (FOLDER, id))
@@ -77,7 +84,7 @@ impl Overlay {
             .iter()
             .map(|(name, leaf)| {
                 let mut key = name.clone();
-                if leaf.0 == FOLDER {
+                if is_folder(leaf.0) {
                     key.push(b'/');
                 }
                 (key, name, *leaf)

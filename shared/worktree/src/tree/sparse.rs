@@ -1,12 +1,13 @@
 //! Which files a sparse checkout leaves out, by the patterns of git.
 
-use super::beneath::{Beneath, path};
+use super::beneath::{Beneath, kind, path};
 use super::ignore_rules::parsed;
 use super::scan::left_out_entry;
 use super::tree_files::TreeFiles;
 use super::{Tree, TreeError};
 use git2::{Index, IndexEntry, IndexEntryExtendedFlag};
 use ignore::gitignore::Gitignore;
+use rustix::fs::FileType;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io;
@@ -14,6 +15,9 @@ use std::path::Path;
 
 /// Where a git folder of a worktree has its patterns.
 pub(crate) const PATTERNS: &str = "info/sparse-checkout";
+
+/// The folder of that file.
+const INFO: &str = "info";
 
 /// The largest file of patterns that is read.
 const PATTERNS_MAX: u64 = 1 << 20;
@@ -162,14 +166,11 @@ impl Absence {
 /// No link below that folder is followed, and nothing is waited for.
 pub(crate) fn patterns_of(git_folder: &Path) -> io::Result<Option<Vec<u8>>> {
     let git = Beneath::open(git_folder)?;
-    let patterns = Path::new(PATTERNS);
-    match git.blocker(patterns)? {
-        Some(at) => Err(io::Error::other(format!(
-            "{} is not a folder",
-            at.display()
-        ))),
-        None => git.read(patterns, PATTERNS_MAX),
+    let info = git.look(Path::new(INFO))?;
+    if info.is_some_and(|stat| kind(&stat) != FileType::Directory) {
+        return Err(io::Error::other(format!("`{INFO}` is not a folder")));
     }
+    git.read(Path::new(PATTERNS), PATTERNS_MAX)
 }
 
 #[cfg(test)]
