@@ -16,8 +16,8 @@ use premath_platform::step;
 use std::io::{self, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Connections at once.
@@ -26,9 +26,8 @@ const CONNECTIONS: usize = 16;
 /// How long a client may take to send its request, and to take its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the end of a batch waits for answers to be sent, and how often it looks.
+/// How long the end of a batch waits for answers to be sent.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(1);
 
 /// How long nothing is accepted after a failure to.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -57,10 +56,37 @@ pub(crate) enum ControlMessage {
 #[derive(Debug)]
 pub(crate) struct ControlServer {
     socket: ControlSocket,
-    /// How many requests are yet to be answered.
-    asked: Arc<AtomicUsize>,
+    asked: Arc<Asked>,
     /// Closed at the end: what waits for an answer then gets none.
     open: Option<Sender<()>>,
+}
+
+/// How many requests are yet to be answered.
+#[derive(Debug, Default)]
+struct Asked {
+    count: Mutex<usize>,
+    answered: Condvar,
+}
+
+impl Asked {
+    fn count(&self) -> MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self) {
+        *self.count() += 1;
+    }
+
+    fn remove(&self) {
+        *self.count() -= 1;
+        self.answered.notify_all();
+    }
+
+    /// Waits until all are answered, for so long at most.
+    fn wait(&self, most: Duration) {
+        let waits = |count: &mut usize| *count > 0;
+        drop(self.answered.wait_timeout_while(self.count(), most, waits));
+    }
 }
 
 /// What the threads of connections share.
@@ -68,7 +94,7 @@ struct Desk {
     batch_id: BatchId,
     token_digest: String,
     open: AtomicUsize,
-    asked: Arc<AtomicUsize>,
+    asked: Arc<Asked>,
     has_refused: AtomicBool,
     /// Closed once the batch answers nothing any more.
     ended: Receiver<()>,
@@ -87,7 +113,7 @@ impl ControlServer {
         send: impl Fn(ControlMessage) + Send + Sync + 'static,
     ) -> Result<Self, StoreError> {
         let mut socket = ControlSocket::open(roots, batch_id)?;
-        let asked = Arc::new(AtomicUsize::new(0));
+        let asked = Arc::new(Asked::default());
         let (open, ended) = bounded(0);
         let desk = Arc::new(Desk {
             batch_id: batch_id.clone(),
@@ -126,10 +152,7 @@ impl Drop for ControlServer {
     /// Waits for the answers: the process may end now, and its threads with it.
     fn drop(&mut self) {
         self.open = None;
-        let until = Instant::now() + LAST_ANSWERS;
-        while self.asked.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-            std::thread::sleep(LOOK);
-        }
+        self.asked.wait(LAST_ANSWERS);
     }
 }
 
@@ -197,9 +220,9 @@ impl Desk {
         if sha256_hex(request.token.as_bytes()) != self.token_digest {
             return self.refuse(stream, "the token is not that of the batch");
         }
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.asked.add();
         let answered = self.ask(stream, request, peer, asked);
-        self.asked.fetch_sub(1, Ordering::SeqCst);
+        self.asked.remove();
         answered
     }
 
@@ -334,44 +357,45 @@ mod tests {
         assert_eq!(client.join().unwrap().unwrap(), answer);
     }
 
+    /// Asks a batch to drain, and returns the connection once it has the request.
+    fn drained(ground: &Ground) -> (UnixStream, Box<ControlCall>) {
+        let token = ground.server.socket.token().to_owned();
+        let request = ControlRequest::new(token, ControlOperation::Drain);
+        let mut stream = ground.raw();
+        let line = format!("{}\n", canonical(&request));
+        stream.write_all(line.as_bytes()).unwrap();
+        let Ok(ControlMessage::Call(call)) = ground.messages.recv() else {
+            panic!("no call");
+        };
+        (stream, call)
+    }
+
+    /// Returns what is there to be read already.
+    fn said_already(mut stream: UnixStream) -> String {
+        stream.set_nonblocking(true).unwrap();
+        let mut part = [0; 4096];
+        let length = stream.read(&mut part).unwrap();
+        String::from_utf8_lossy(&part[..length]).into_owned()
+    }
+
     #[test]
     fn the_end_of_a_batch_waits_for_the_answer_to_what_ended_it() {
         for _ in 0..50 {
             let ground = ground();
-            let token = ground.server.socket.token().to_owned();
-            let request = ControlRequest::new(token, ControlOperation::Drain);
-            let mut stream = ground.raw();
-            let line = format!("{}\n", canonical(&request));
-            stream.write_all(line.as_bytes()).unwrap();
-            let Ok(ControlMessage::Call(call)) = ground.messages.recv() else {
-                panic!("no call");
-            };
+            let (stream, call) = drained(&ground);
             let answer = ControlAnswer::new(&"b".into(), ControlResult::Done, "drained");
             call.reply.send(answer).unwrap();
             drop(ground.server);
-            // It is there already.
-            stream.set_nonblocking(true).unwrap();
-            let mut part = [0; 4096];
-            assert!(stream.read(&mut part).unwrap() > 0);
+            assert!(said_already(stream).contains("drained"));
         }
     }
 
     #[test]
     fn the_end_of_a_batch_refuses_what_gets_no_answer_any_more() {
         let ground = ground();
-        let token = ground.server.socket.token().to_owned();
-        let request = ControlRequest::new(token, ControlOperation::Drain);
-        let mut stream = ground.raw();
-        let line = format!("{}\n", canonical(&request));
-        stream.write_all(line.as_bytes()).unwrap();
-        let asked = ground.messages.recv().unwrap();
+        let (stream, _call) = drained(&ground);
         drop(ground.server);
-        stream.set_nonblocking(true).unwrap();
-        let mut part = [0; 4096];
-        let length = stream.read(&mut part).unwrap();
-        let answer = String::from_utf8_lossy(&part[..length]);
-        assert!(answer.contains("the batch ended first"), "{answer}");
-        drop(asked);
+        assert!(said_already(stream).contains("the batch ended first"));
     }
 
     #[test]

@@ -81,20 +81,18 @@ impl QueueState {
         }
     }
 
-    /// Takes in that a landing and those on top of it were taken off the target. One
-    /// without a ticket is of an earlier attempt, or it was gone already: then the
-    /// target has not moved.
-    fn taken_back(&mut self, ticket: Option<Ticket>, has_moved: bool) {
+    /// Takes in that a landing and those on top of it were taken off the target.
+    fn taken_back(&mut self, ticket: Ticket) {
         self.epoch += 1;
-        match ticket {
-            Some(ticket) => {
-                let gone = self.queue.landings_from(ticket);
-                self.queue.taken_back(ticket);
-                gone.into_iter().for_each(|ticket| self.forget(ticket));
-            }
-            None if has_moved => self.queue.moved(),
-            None => {}
-        }
+        let gone = self.queue.landings_from(ticket);
+        self.queue.taken_back(ticket);
+        gone.into_iter().for_each(|ticket| self.forget(ticket));
+    }
+
+    /// Takes in that the target is not where the queue assumed it.
+    fn moved(&mut self) {
+        self.epoch += 1;
+        self.queue.moved();
     }
 
     /// Returns the ticket of a commit that is checked, and the commits from it
@@ -242,12 +240,17 @@ impl Batch {
             }
             (ticket, commits)
         };
-        // One without a ticket is of an earlier attempt, or is gone already.
+        // One without a ticket is of an earlier attempt, or gone already: then the
+        // target does not move.
         let tip = || self.landing.tip().ok();
         let before = tip().filter(|_| ticket.is_none());
         let taken = take(&commits);
         let has_moved = before.is_some_and(|before| tip() != Some(before));
-        queue.change(|state| state.taken_back(ticket, has_moved));
+        queue.change(|state| match ticket {
+            Some(ticket) => state.taken_back(ticket),
+            None if has_moved => state.moved(),
+            None => {}
+        });
         Some(taken)
     }
 
@@ -392,10 +395,7 @@ impl<'a> LandingPlace<'a> {
 
     /// Says that the target is not where the queue assumed it.
     pub(crate) fn moved(&self) {
-        self.batch.landing_queue.change(|state| {
-            state.epoch += 1;
-            state.queue.moved();
-        });
+        self.batch.landing_queue.change(QueueState::moved);
     }
 
     /// Keeps the right to land.
@@ -540,7 +540,7 @@ mod tests {
         let behind = state.queue.join(0, &"b".into());
         // It reads the tip now, which has the work of `a`.
         let assumption = assumed(&state, behind);
-        state.taken_back(Some(landed), true);
+        state.taken_back(landed);
         let started = state.start(behind, &assumption, "commit of b on a");
         assert_eq!(started, PlaceStart::Stale);
         let assumption = assumed(&state, behind);
@@ -549,16 +549,18 @@ mod tests {
     }
 
     #[test]
-    fn a_landing_of_an_earlier_attempt_supersedes_where_it_moves_the_target() {
-        for has_moved in [true, false] {
-            let mut state = QueueState::new(BOUNDS);
-            let ticket = state.queue.join(0, &"a".into());
-            let assumption = assumed(&state, ticket);
-            let started = state.start(ticket, &assumption, "commit");
-            assert_eq!(started, PlaceStart::Verified);
-            state.taken_back(None, has_moved);
-            assert_eq!(state.queue.is_superseded(ticket), has_moved);
-        }
+    fn a_move_of_the_target_supersedes_what_is_verified() {
+        let mut state = QueueState::new(BOUNDS);
+        let ticket = state.queue.join(0, &"a".into());
+        let assumption = assumed(&state, ticket);
+        let started = state.start(ticket, &assumption, "commit");
+        assert_eq!(started, PlaceStart::Verified);
+        state.moved();
+        assert!(state.queue.is_superseded(ticket));
+        assert_eq!(
+            state.start(ticket, &assumption, "commit"),
+            PlaceStart::Stale
+        );
     }
 
     #[test]

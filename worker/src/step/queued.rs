@@ -94,12 +94,9 @@ impl<'a> QueuedWork<'a> {
     /// that happened too often. Work that rode is verified by itself from now on.
     pub(super) fn moved(&mut self) -> bool {
         self.place.moved();
-        if self.rides.is_some() {
-            // It may also be that the work has no commit of its own.
-            self.is_alone = true;
-            return true;
-        }
-        self.states.moved()
+        let rides = self.rides.is_some();
+        self.is_alone |= rides;
+        self.states.moved(rides)
     }
 
     /// Returns the tree that it lands as if its turn comes.
@@ -123,7 +120,7 @@ impl<'a> QueuedWork<'a> {
 
     /// Returns the phase of the next run, on a new state or on the same one.
     fn next_run(&mut self) -> Option<Phase> {
-        let has_passed = self.verified.is_some();
+        let has_passed = self.states.has_passed();
         let runs = &mut self.runs[usize::from(has_passed)];
         let run = *runs;
         *runs += 1;

@@ -57,10 +57,18 @@ impl VerifiedStates {
     }
 
     /// Takes in that others had moved the target when the work was to land; `false`
-    /// where that happened too often.
-    pub const fn moved(&mut self) -> bool {
-        self.moves += 1;
+    /// where that happened too often. It does not count where the work `rides` on the
+    /// verification of other work: it may also be that it has no commit of its own.
+    pub const fn moved(&mut self, rides: bool) -> bool {
+        if !rides {
+            self.moves += 1;
+        }
         self.moves <= MOVES_MAX
+    }
+
+    /// Returns whether a verification passed.
+    pub const fn has_passed(&self) -> bool {
+        self.has_passed
     }
 
     /// Takes in that the work was taken back with other work.
@@ -130,7 +138,8 @@ mod tests {
     #[test]
     fn the_ninth_move_of_the_target_is_one_too_many() {
         let mut states = VerifiedStates::default();
-        assert!((0..8).all(|_| states.moved()));
-        assert!(!states.moved());
+        assert!((0..8).all(|_| states.moved(false)));
+        assert!(states.moved(true));
+        assert!(!states.moved(false));
     }
 }

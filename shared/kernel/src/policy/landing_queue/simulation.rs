@@ -463,9 +463,8 @@ impl Batch {
         would_be.0.insert(issue);
         if self.trees[&issue] != would_be {
             assert!(self.kind.moved > 0, "an assumption broke without a cause");
-            if !self.riding.contains(&issue) {
-                assert!(self.states.entry(issue).or_default().moved());
-            }
+            let rides = self.riding.contains(&issue);
+            assert!(self.states.entry(issue).or_default().moved(rides));
             return self.queue.moved();
         }
         let rides = self.riding.contains(&issue);
