@@ -109,6 +109,7 @@ impl Batch {
     ///
     /// [`StoreError`].
     pub fn has_work_for(&self, worker: &WorkerName) -> Result<bool, StoreError> {
+        let _paused = self.filing.paused();
         let left_out = self.left_out();
         let wish = self.claim_request(worker);
         let seen = clock::observe();

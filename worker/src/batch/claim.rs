@@ -117,6 +117,7 @@ impl Batch {
     ///
     /// [`StoreError`].
     pub fn next_retry(&self, worker: &WorkerName) -> Result<Option<jiff::Timestamp>, StoreError> {
+        let _paused = self.filing.paused();
         let left_out = self.left_out();
         let touched = self.endings();
         let wish = self.claim_request(worker);

@@ -23,8 +23,19 @@ impl Filing {
     }
 }
 
+/// Refuses a change that issue memory does not show.
+pub(crate) fn read_back(is_shown: bool, issue_id: &str, what: &str) -> Result<(), LeaseRefusal> {
+    match is_shown {
+        true => Ok(()),
+        false => Err(LeaseRefusal {
+            class: FailureClass::MutationReadBackMismatch,
+            detail: format!("issue {issue_id} is not {what}, although it was just written so"),
+        }),
+    }
+}
+
 impl Batch {
-    /// Files what the work on `parent` found, looks whether it is there, and records it.
+    /// Files what the work on `parent` found, records it, and looks whether it is there.
     ///
     /// # Errors
     ///
@@ -40,14 +51,10 @@ impl Batch {
         let alone = self.filing.0.write();
         let _alone = alone.unwrap_or_else(PoisonError::into_inner);
         let filed = self.memory.discover(ready, new)?;
-        self.reached(boundary);
         let id = IssueId::from(&*filed.issue.id);
-        if !self.shows_discovered(&id, parent)? {
-            let class = FailureClass::MutationReadBackMismatch;
-            let detail = format!("issue {id} is not filed, although it was just written so");
-            return Err(LeaseRefusal { class, detail }.into());
-        }
         self.note_filed(&filed, &id, parent);
+        self.reached(boundary);
+        read_back(self.shows_discovered(&id, parent)?, &id, "filed")?;
         Ok(id)
     }
 

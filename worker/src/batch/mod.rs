@@ -52,6 +52,7 @@ use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::{Revocation, Settings};
 use filing::Filing;
+pub(crate) use filing::read_back;
 pub(crate) use holder::batch_holder;
 use knowledge::Knowledge;
 use landing_queue::SharedQueue;

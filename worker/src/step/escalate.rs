@@ -2,11 +2,11 @@
 //! blocking and discovering, nothing else (`contracts.md` 7).
 
 use super::stopped::Stopping;
+use crate::batch::read_back;
 use crate::lane::Lane;
 use crate::settings::Revocation;
 use crate::witness;
 use premath_evidence::{EscalationFacts, escalation_grant};
-use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::dispatch::is_follow_up;
 use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
@@ -24,17 +24,6 @@ fn blocked_by(report: &EscalationReport<'_>, generation: u64) -> BlockedBy {
         generation,
         failure_classes: report.failure_classes.to_vec(),
         retry: RetryRecord::from(report.decision),
-    }
-}
-
-/// Refuses a change that issue memory does not show.
-fn read_back(is_shown: bool, issue_id: &str, what: &str) -> Result<(), LeaseRefusal> {
-    match is_shown {
-        true => Ok(()),
-        false => Err(LeaseRefusal {
-            class: FailureClass::MutationReadBackMismatch,
-            detail: format!("issue {issue_id} is not {what}, although it was just written so"),
-        }),
     }
 }
 
