@@ -141,6 +141,26 @@ cp src/made.txt src/used.txt"#;
 }
 
 #[test]
+fn a_commit_that_is_verified_outlives_a_cleanup_by_git() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    let root = scratch.root.display();
+    let verify = format!(
+        r#"git -C '{root}' gc --quiet --prune=now || exit 1
+git -C '{root}' cat-file -e "$(git rev-parse HEAD)" || exit 1
+git -C '{root}' for-each-ref --format="$PREMATH_ISSUE_ID %(refname)" refs/harness/held >> "$HOME/held""#
+    );
+    let work = r#"[ "$PREMATH_ISSUE_ID" = b ] || echo made > "src/$PREMATH_ISSUE_ID.txt""#;
+    let run = merging(&scratch, work, &verify).args(["--sandbox", "none"]);
+    run.end().exits(0);
+    // The lane's HEAD holds what the issue without a change is verified at.
+    let held = fs::read_to_string(scratch.home().join("held")).unwrap();
+    let issues: Vec<&str> = held.lines().map(|line| &line[..1]).collect();
+    assert_eq!(issues, ["a", "c"], "{held}");
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
 fn a_conflict_gets_one_fresh_attempt_that_knows_of_it() {
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
     let work = format!(

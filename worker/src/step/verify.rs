@@ -62,9 +62,12 @@ impl Lane {
         what: &VerificationTask<'_>,
     ) -> Result<TreeState, StageError> {
         let (log, watch) = (&mut attempt.log, &mut attempt.watch);
-        let alone = self.batch.landing.branches();
-        self.tree.hold(&lane_name(&self.worktree), what.commit)?;
-        drop(alone);
+        // Work without a change is verified at the commit of the lane's HEAD, which holds it.
+        let is_held = self.tree.base()?.commit == what.commit;
+        if !is_held {
+            let _alone = self.batch.landing.branches();
+            self.tree.hold(&lane_name(&self.worktree), what.commit)?;
+        }
         self.batch.reached(Boundary::CandidateHeld);
         let state = match self.ready_checkout(owner, watch, what.commit)? {
             Ok(state) => state,

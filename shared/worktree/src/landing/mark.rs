@@ -161,7 +161,11 @@ impl Landing {
     }
 
     fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {
-        let Ok(git) = self.open() else { return };
+        // libgit2 writes packed references from the list that its handle has. In a handle
+        // that was just opened that list is not an old one.
+        let Ok(git) = Repository::open(&self.repository) else {
+            return;
+        };
         let Ok(marks) = git.references_glob(glob) else {
             return;
         };

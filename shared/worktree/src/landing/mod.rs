@@ -22,8 +22,15 @@ use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
 use premath_kernel::policy::target_sync::TargetChange;
 use premath_kernel::record::event::{LandingCheck, PushFailure};
 use premath_memory::{LandingLock, LandingWaiter, LockWait};
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+thread_local! {
+    /// The repository that this thread opened last.
+    static OPENED: RefCell<Option<(PathBuf, Rc<Repository>)>> = const { RefCell::new(None) };
+}
 
 /// The branch that a batch's work lands on.
 #[derive(Debug)]
@@ -182,8 +189,19 @@ impl Landing {
         self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self) -> Result<Repository, LandingError> {
-        Repository::open(&self.repository).map_err(LandingError::git("open the repository"))
+    /// Returns this thread's handle of the repository: to open one reads all files of
+    /// settings. References and packs are looked at again at each use. Alternates, the
+    /// end of a shallow history and new files of settings are not.
+    fn open(&self) -> Result<Rc<Repository>, LandingError> {
+        OPENED.with_borrow_mut(|opened| match opened {
+            Some((at, git)) if *at == self.repository => Ok(git.clone()),
+            _ => {
+                let git = Repository::open(&self.repository);
+                let git = git.map_err(LandingError::git("open the repository"))?;
+                let (_, git) = opened.insert((self.repository.clone(), Rc::new(git)));
+                Ok(git.clone())
+            }
+        })
     }
 }
 

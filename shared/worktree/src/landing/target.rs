@@ -63,7 +63,8 @@ impl Landing {
 
     /// Returns the commit that the target is at.
     pub fn tip(&self) -> Result<String, LandingError> {
-        self.tip_in(&self.open()?).map(|tip| tip.to_string())
+        let git = self.open()?;
+        self.tip_in(&git).map(|tip| tip.to_string())
     }
 
     pub(super) fn tip_in(&self, git: &Repository) -> Result<Oid, LandingError> {

@@ -405,3 +405,44 @@ fn a_step_begins_below_a_batch_that_is_yet_to_close() {
     let is_closed = |issue_id: &IssueId| **issue_id == *"c";
     assert_eq!(landing.start(is_closed).unwrap(), commits[3]);
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "git changes the repository")]
+fn one_thread_follows_two_repositories_whatever_git_does_to_them() {
+    let both = [repository(), repository()];
+    let landings = both
+        .each_ref()
+        .map(|(folder, _)| landing(folder.path(), "t").unwrap());
+    let run = |folder: &Path, arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let done = git.arg("-C").arg(folder).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    let issue = IssueId::from("a");
+    for generation in 1..4 {
+        for ((folder, git), landing) in both.iter().zip(&landings) {
+            let before = landing.tip().unwrap();
+            let parent = Oid::from_str(&before).unwrap();
+            let next = commit(git, &format!("{generation}"), &[parent]).to_string();
+            landing.mark(&issue, generation, &next).unwrap();
+            run(folder.path(), &["pack-refs", "--all"]);
+            run(folder.path(), &["gc", "--quiet", "--prune=now"]);
+            assert_eq!(landing.landed(&issue).unwrap(), None);
+            assert_eq!(landing.tip().unwrap(), before);
+            let advanced = landing.advance(&before, &next, "m").unwrap();
+            assert_eq!(advanced, Advance::Done);
+            run(folder.path(), &["repack", "-adq"]);
+            run(folder.path(), &["pack-refs", "--all"]);
+            assert_eq!(landing.landed(&issue).unwrap().unwrap().commit, next);
+            landing.unmark(&issue);
+            assert_eq!(landing.landed(&issue).unwrap(), None);
+            assert!(
+                git.references_glob("refs/harness/*")
+                    .unwrap()
+                    .next()
+                    .is_none()
+            );
+            assert_eq!(landing.tip().unwrap(), next);
+        }
+    }
+}

@@ -62,6 +62,12 @@ pub(super) const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
+/// The rights of a file that is made, less those of the umask.
+pub(super) const RIGHTS: Mode = Mode::RUSR
+    .union(Mode::WUSR)
+    .union(Mode::RGRP)
+    .union(Mode::ROTH);
+
 impl Beneath {
     /// Opens the folder; links on the way to the folder itself are followed.
     pub(super) fn open(root: &Path) -> io::Result<Self> {
@@ -116,11 +122,20 @@ impl Beneath {
     ///
     /// What is there is no regular file, or cannot be opened.
     pub(super) fn open_file(&self, path: &Path) -> io::Result<Option<File>> {
+        self.open_regular(path, OFlags::RDONLY)
+    }
+
+    /// Opens a regular file to be written over, as [`Beneath::open_file`].
+    pub(super) fn open_to_write(&self, path: &Path) -> io::Result<Option<File>> {
+        self.open_regular(path, OFlags::WRONLY)
+    }
+
+    fn open_regular(&self, path: &Path, access: OFlags) -> io::Result<Option<File>> {
         let Way::Open(folder, name) = self.walk(path, Walk::Look)? else {
             return Ok(None);
         };
         // A pipe without a writer would block for ever.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match openat(&folder, name, flags | OFlags::NOCTTY, Mode::empty()) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => return Ok(None),
@@ -160,8 +175,7 @@ impl Beneath {
             return Err(io::ErrorKind::NotFound.into());
         };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let mode = Mode::from_raw_mode(0o644);
-        let file = openat(&folder, name, flags | OFlags::CLOEXEC, mode)?;
+        let file = openat(&folder, name, flags | OFlags::CLOEXEC, RIGHTS)?;
         File::from(file).write_all(content)
     }
 

@@ -238,7 +238,7 @@ fn is_same(one: &mut File, other: &mut dyn Read, mut length: u64) -> io::Result<
 
 /// Returns whether an entry has an attribute that a command may give it. Those of
 /// the system, such as `security.selinux`, come from no command.
-fn has_attribute(file: impl std::os::fd::AsFd) -> io::Result<bool> {
+pub(super) fn has_attribute(file: impl std::os::fd::AsFd) -> io::Result<bool> {
     let mut names = [0_u8; 256];
     let length = match flistxattr(&file, &mut names) {
         Ok(length) => length,

@@ -154,12 +154,10 @@ impl Tree {
             put("info/attributes", filters.local().into());
         }
         put("config", settings.into());
-        put("packed-refs", self.tags().into());
+        // Packed, so that the next step, on another branch, has the same files.
+        put("packed-refs", self.references(base).into());
         let head = match &base.branch {
-            Some(branch) => {
-                put(branch, format!("{}\n", base.commit).into());
-                format!("ref: {branch}\n")
-            }
+            Some(branch) => format!("ref: {branch}\n"),
             None => format!("{}\n", base.commit),
         };
         put("HEAD", head.into());
@@ -188,9 +186,12 @@ impl Tree {
         settings(config).map_err(other)
     }
 
-    /// Returns the tags as git packs them.
-    fn tags(&self) -> String {
+    /// Returns the base's branch and the tags as git packs them.
+    fn references(&self, base: &Base) -> String {
         let mut lines: Vec<String> = Vec::new();
+        if let Some(branch) = &base.branch {
+            lines.push(format!("{} {branch}\n", base.commit));
+        }
         if let Ok(tags) = self.repository.references_glob("refs/tags/*") {
             for tag in tags.flatten() {
                 if let (Ok(name), Some(id)) = (tag.name(), tag.target()) {

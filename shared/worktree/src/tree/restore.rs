@@ -1,15 +1,18 @@
 //! The way back: branch, index and files as at the base.
 
 use super::aside::Aside;
-use super::beneath::{kind, path};
+use super::beneath::{Beneath, RIGHTS, kind, path};
 use super::entry_lookup::EntryLookup;
+use super::made_folder::has_attribute;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
 use git2::{Commit, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Reference};
 use jiff::Timestamp;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode, fstat};
+use rustix::process::geteuid;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The files of a worktree's own that a git command locks.
@@ -211,6 +214,9 @@ impl Tree {
         }
         let name = Path::new(".git");
         let root = self.beneath()?;
+        if is_written_over(&root, name, content) {
+            return Ok(());
+        }
         let found = root.look(name).map_err(self.refused("look at", name))?;
         let is_folder = found.is_some_and(|stat| kind(&stat) == FileType::Directory);
         if is_folder && !self.is_disposable() {
@@ -384,6 +390,27 @@ impl Tree {
             clear(self.common_folder(), &[branch]);
         }
     }
+}
+
+/// Writes over a file that only its owner can write; returns whether it could. A new
+/// file is slow on ext4: the number of a deleted file is not used again for a while.
+/// Who still has the old file open, and no way to it by its path, can write this one.
+fn is_written_over(root: &Beneath, name: &Path, content: &[u8]) -> bool {
+    let Ok(Some(mut file)) = root.open_to_write(name) else {
+        return false;
+    };
+    let is_plain = fstat(&file).is_ok_and(|found| {
+        let rights = Mode::from_raw_mode(found.st_mode);
+        let is_ours = found.st_uid == geteuid().as_raw() && found.st_nlink == 1;
+        is_ours && RIGHTS.contains(rights) && rights.contains(Mode::RUSR | Mode::WUSR)
+    });
+    let length = content.len() as u64;
+    is_plain
+        && matches!(has_attribute(&file), Ok(false))
+        && file
+            .write_all(content)
+            .and_then(|()| file.set_len(length))
+            .is_ok()
 }
 
 /// Puts what is known about files into an index that was read from a tree.

@@ -2,6 +2,7 @@
 
 use super::hostile::Lane;
 use super::*;
+use std::os::unix::fs::MetadataExt as _;
 
 #[test]
 fn only_the_ledger_of_ours_may_be_tracked() {
@@ -53,6 +54,38 @@ fn a_filter_counts_where_it_is_both_configured_and_named() {
     config.set_str("filter.crypt.process", "crypt").unwrap();
     let found = lane.tree.external_filters().unwrap();
     assert_eq!(found.as_deref(), Some("crypt"));
+}
+
+#[test]
+fn a_steps_git_folder_serves_the_next_step_on_another_branch() {
+    let lane = Lane::new();
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("step.git");
+    let on = |branch: &str| Base {
+        branch: Some(format!("refs/heads/harness/{branch}")),
+        ..lane.base.clone()
+    };
+    let mut git = lane.tree.private_git(&at, &on("a/1"), false).unwrap();
+    let inode = fs::metadata(&at).unwrap().ino();
+    for branch in ["b/12", "c/1", "a/1/x"] {
+        git = lane
+            .tree
+            .private_git_again(git, &on(branch), false)
+            .unwrap();
+        assert_eq!(fs::metadata(&at).unwrap().ino(), inode);
+        let seen = Repository::open_bare(&at).unwrap();
+        let head = seen.head().unwrap();
+        assert_eq!(head.name().ok(), on(branch).branch.as_deref());
+        assert_eq!(head.target().unwrap().to_string(), lane.base.commit);
+        assert_eq!(seen.branches(None).unwrap().count(), 1);
+    }
+    // A commit of the step makes the branch a file: the folder is made again.
+    let seen = Repository::open_bare(&at).unwrap();
+    let head = seen.head().unwrap();
+    let name = head.name().unwrap();
+    seen.reference(name, head.target().unwrap(), true, "moved")
+        .unwrap();
+    assert_eq!(lane.tree.private_git_again(git, &on("d/1"), false), None);
 }
 
 #[test]
