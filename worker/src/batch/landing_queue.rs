@@ -89,6 +89,18 @@ impl QueueState {
         gone.into_iter().for_each(|ticket| self.forget(ticket));
     }
 
+    /// Takes in that a landing was taken off the target, by its ticket. One without a
+    /// ticket is of an earlier attempt, or was gone already: the tips before and after
+    /// say which.
+    fn taken_off(&mut self, ticket: Option<Ticket>, tips: [Option<String>; 2]) {
+        let [before, after] = tips;
+        match ticket {
+            Some(ticket) => self.taken_back(ticket),
+            None if before.is_some() && before == after => {}
+            None => self.moved(),
+        }
+    }
+
     /// Takes in that the target is not where the queue assumed it.
     fn moved(&mut self) {
         self.epoch += 1;
@@ -240,17 +252,11 @@ impl Batch {
             }
             (ticket, commits)
         };
-        // One without a ticket is of an earlier attempt, or gone already: then the
-        // target does not move.
         let tip = || self.landing.tip().ok();
-        let before = tip().filter(|_| ticket.is_none());
+        let before = tip();
         let taken = take(&commits);
-        let has_moved = before.is_some_and(|before| tip() != Some(before));
-        queue.change(|state| match ticket {
-            Some(ticket) => state.taken_back(ticket),
-            None if has_moved => state.moved(),
-            None => {}
-        });
+        let after = tip();
+        queue.change(|state| state.taken_off(ticket, [before, after]));
         Some(taken)
     }
 
@@ -555,12 +561,26 @@ mod tests {
         let assumption = assumed(&state, ticket);
         let started = state.start(ticket, &assumption, "commit");
         assert_eq!(started, PlaceStart::Verified);
-        state.moved();
+        let tip = |name: &str| Some(name.to_owned());
+        // What was gone already moves nothing.
+        state.taken_off(None, [tip("one"), tip("one")]);
+        assert!(!state.queue.is_superseded(ticket));
+        state.taken_off(None, [tip("one"), tip("two")]);
         assert!(state.queue.is_superseded(ticket));
         assert_eq!(
             state.start(ticket, &assumption, "commit"),
             PlaceStart::Stale
         );
+    }
+
+    #[test]
+    fn a_tip_that_cannot_be_read_counts_as_moved() {
+        let mut state = QueueState::new(BOUNDS);
+        let ticket = state.queue.join(0, &"a".into());
+        let assumption = assumed(&state, ticket);
+        state.start(ticket, &assumption, "commit");
+        state.taken_off(None, [None, None]);
+        assert!(state.queue.is_superseded(ticket));
     }
 
     #[test]

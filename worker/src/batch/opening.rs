@@ -139,9 +139,9 @@ impl Batch {
         settings.roots.prepare()?;
         let target_sync = made_ready(opening, &landing, &knowledge, &memory)?;
         kill_switch.reached(Boundary::TargetReady);
-        // What a person did before the batch is none of its business.
+        // What a person did before the batch is not reported.
         let is_new = start.resumed.is_none();
-        drop(is_new.then(|| memory.take_outside_changes()));
+        let _before = is_new.then(|| memory.take_outside_changes());
         knowledge.note_account(&rows, &start.id);
         start.row.instruction_refs = settings.mode.instruction_refs();
         settings.issue_checks &= opening.begins_steps();
