@@ -4,6 +4,7 @@
 use premath_tests::{PATIENCE, Run, Scratch, binaries, issue, skipped, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -576,4 +577,23 @@ fn a_folder_of_path_in_a_worktree_shows_no_file_elsewhere() {
         said.contains("read\n") && !said.contains("SECRET"),
         "{said}"
     );
+}
+
+#[test]
+fn a_git_folder_serves_the_next_step_unless_its_files_can_be_handed_out() {
+    if !works("namespaces") {
+        return;
+    }
+    let open: &[&str] = &["--network-work", "open"];
+    for (arguments, folders) in [(&[][..], 1), (open, 3)] {
+        let scratch = Scratch::with_issues(1, &["a", "b", "c"].map(issue));
+        let work = r#"stat -c %y /premath/git/config > "src/$PREMATH_ISSUE_ID.txt""#;
+        let run = scratch.landing_batch(work, "true");
+        let run = run.args(["--sandbox", "namespaces"]);
+        let run = run.args(arguments.iter().copied());
+        run.env("PREMATH_SANDBOX_WRITE", "").end().exits(0);
+        let of = |id| scratch.file_on("harness/integration", &format!("src/{id}.txt"));
+        let written: BTreeSet<String> = ["a", "b", "c"].map(|id| of(id).unwrap()).into();
+        assert_eq!(written.len(), folders, "{arguments:?}: {written:?}");
+    }
 }

@@ -161,7 +161,8 @@ impl Lane {
 
     /// Makes a private git folder in a place, with the git folders of the
     /// submodules that the last setup made; the last one that was there is used
-    /// again while nothing but what the harness put there is in it.
+    /// again while nothing but what the harness put there is in it, and no process can
+    /// have its files open.
     fn private_git(
         &self,
         tree: &Tree,
@@ -178,8 +179,10 @@ impl Lane {
         let record = SetupRecord::read(setup).ok().flatten();
         let digest = record.and_then(|record| record.modules);
         let mounted = self.confinement.mounts();
+        let network = &self.batch.settings.network;
+        let is_ours = digest.is_none() && !self.confinement.lets_files_out(network);
         let again = last
-            .filter(|_| digest.is_none())
+            .filter(|_| is_ours)
             .and_then(|last| tree.private_git_again(last, base, mounted));
         if let Some(git) = again {
             return Ok(git);

@@ -42,6 +42,11 @@ impl Network {
         asked.settled(&file.network, mode, enforces(mode))
     }
 
+    /// Returns whether any commands use the machine's network as it is.
+    pub(crate) fn is_open(&self) -> bool {
+        [&self.work, &self.verify].contains(&&NetworkPolicy::Open)
+    }
+
     /// Returns the policy of commands.
     pub(crate) const fn policy(&self, phase: NetworkPhase) -> &NetworkPolicy {
         match phase {

@@ -161,8 +161,9 @@ impl Landing {
     }
 
     fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {
-        // libgit2 writes packed references from the list that its handle has. In a handle
-        // that was just opened that list is not an old one.
+        // libgit2 writes the packed references that its handle knows of, and may take
+        // a list of its own for that of a git that wrote the file at the same time. A
+        // new handle has no list of before.
         let Ok(git) = Repository::open(&self.repository) else {
             return;
         };

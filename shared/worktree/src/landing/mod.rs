@@ -189,9 +189,15 @@ impl Landing {
         self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Opens the repository again when this thread uses it next. A handle does not see
+    /// all that others change: alternates, where a shallow history ends, packs that
+    /// another one replaced.
+    pub fn reopen(&self) {
+        OPENED.take();
+    }
+
     /// Returns this thread's handle of the repository: to open one reads all files of
-    /// settings. References and packs are looked at again at each use. Alternates, the
-    /// end of a shallow history and new files of settings are not.
+    /// settings.
     fn open(&self) -> Result<Rc<Repository>, LandingError> {
         OPENED.with_borrow_mut(|opened| match opened {
             Some((at, git)) if *at == self.repository => Ok(git.clone()),

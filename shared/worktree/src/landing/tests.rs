@@ -415,6 +415,8 @@ fn one_thread_follows_two_repositories_whatever_git_does_to_them() {
         .map(|(folder, _)| landing(folder.path(), "t").unwrap());
     let run = |folder: &Path, arguments: &[&str]| {
         let mut git = std::process::Command::new("git");
+        git.env_clear()
+            .envs(std::env::var("PATH").map(|path| ("PATH", path)));
         let done = git.arg("-C").arg(folder).args(arguments).output().unwrap();
         assert!(done.status.success(), "{done:?}");
     };

@@ -394,7 +394,8 @@ impl Tree {
 
 /// Writes over a file that only its owner can write; returns whether it could. A new
 /// file is slow on ext4: the number of a deleted file is not used again for a while.
-/// Who still has the old file open, and no way to it by its path, can write this one.
+/// A process that has the old file open can write this one. Where commands share the
+/// worktree's path with the harness, it could write the file by that path too.
 fn is_written_over(root: &Beneath, name: &Path, content: &[u8]) -> bool {
     let Ok(Some(mut file)) = root.open_to_write(name) else {
         return false;

@@ -19,7 +19,7 @@ use super::Lane;
 use super::command::{CommandOwner, Phase};
 use crate::proxy::Proxy;
 use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, Stack, connect, set, set_home};
-use crate::settings::{Settings, path_of};
+use crate::settings::{Network, Settings, path_of};
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::CommandBounds;
 use crate::supervisor::confine::scratch::{self, Scratch};
@@ -243,6 +243,12 @@ impl Confinement {
     /// Returns whether a person opened anything of a folder to every command.
     pub(super) fn opens_any_of(&self, folder: &Path) -> bool {
         self.is_open(folder) || self.wished.iter().any(|wished| wished.starts_with(folder))
+    }
+
+    /// Returns whether a command can hand its open files to processes that it does not
+    /// end with: by sockets of the machine's network, or in a folder that all may write.
+    pub(super) fn lets_files_out(&self, network: &Network) -> bool {
+        self.mounts() && (network.is_open() || !self.wished.is_empty())
     }
 
     /// Returns whether commands see files elsewhere than they are.

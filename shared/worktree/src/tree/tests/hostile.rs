@@ -536,6 +536,10 @@ fn only_a_plain_link_to_the_git_folder_is_written_over() {
         // A number may be that of a deleted file.
         assert!(!is_same || after.ino() == before.ino(), "{name}");
         assert_eq!(fs::read(&at).unwrap(), link, "{name}");
+        let mut names = [0_u8; 256];
+        let names = rustix::fs::listxattr(&at, &mut names)
+            .map_or("", |length| std::str::from_utf8(&names[..length]).unwrap());
+        assert!(!names.contains("user.left"), "{name}");
         let precious = fs::read_to_string(lane.precious().join("x")).unwrap();
         assert_eq!(precious, "mine\n", "{name}");
     }
