@@ -584,16 +584,28 @@ fn a_git_folder_serves_the_next_step_unless_its_files_can_be_handed_out() {
     if !works("namespaces") {
         return;
     }
-    let open: &[&str] = &["--network-work", "open"];
-    for (arguments, folders) in [(&[][..], 1), (open, 3)] {
-        let scratch = Scratch::with_issues(1, &["a", "b", "c"].map(issue));
+    let cases = [("public", "", "", 1), ("open", "", "", 3)];
+    let opened = [("public", "/opened", "", 3), ("public", "", "/opened", 3)];
+    for (network, read, write, folders) in cases.into_iter().chain(opened) {
+        let scratch = Scratch::with_issues(0, &["a", "b", "c"].map(issue));
+        fs::create_dir(scratch.folder().join("opened")).unwrap();
+        let place = |name: &str| match name {
+            "" => String::new(),
+            name => format!("{}{name}", scratch.folder().display()),
+        };
         let work = r#"stat -c %y /premath/git/config > "src/$PREMATH_ISSUE_ID.txt""#;
         let run = scratch.landing_batch(work, "true");
-        let run = run.args(["--sandbox", "namespaces"]);
-        let run = run.args(arguments.iter().copied());
-        run.env("PREMATH_SANDBOX_WRITE", "").end().exits(0);
+        let run = run.args(["--lanes", "1", "--sandbox", "namespaces"]);
+        let run = run.args(["--network-work", network]);
+        let run = run.env("PREMATH_SANDBOX_READ", place(read));
+        let run = run.env("PREMATH_SANDBOX_WRITE", place(write));
+        run.end().exits(0);
         let of = |id| scratch.file_on("harness/integration", &format!("src/{id}.txt"));
         let written: BTreeSet<String> = ["a", "b", "c"].map(|id| of(id).unwrap()).into();
-        assert_eq!(written.len(), folders, "{arguments:?}: {written:?}");
+        assert_eq!(
+            written.len(),
+            folders,
+            "{network} {read} {write}: {written:?}"
+        );
     }
 }

@@ -89,9 +89,9 @@ impl QueueState {
         gone.into_iter().for_each(|ticket| self.forget(ticket));
     }
 
-    /// Takes in that a landing was taken off the target, by its ticket. One without a
-    /// ticket is of an earlier attempt, or was gone already: the tips before and after
-    /// say which.
+    /// Takes in that a landing was taken off the target. One without a ticket landed in
+    /// an earlier attempt, or was gone already; then only a change of the tip, or a tip
+    /// that cannot be read, counts as a move.
     fn taken_off(&mut self, ticket: Option<Ticket>, tips: [Option<String>; 2]) {
         let [before, after] = tips;
         match ticket {
@@ -534,13 +534,19 @@ mod tests {
         }
     }
 
+    /// A queue with a place whose verification has begun.
+    fn begun() -> (QueueState, Ticket, Assumption) {
+        let mut state = QueueState::new(BOUNDS);
+        let ticket = state.queue.join(0, &"a".into());
+        let assumption = assumed(&state, ticket);
+        let started = state.start(ticket, &assumption, "commit of a");
+        assert_eq!(started, PlaceStart::Verified);
+        (state, ticket, assumption)
+    }
+
     #[test]
     fn no_verification_begins_on_a_landing_that_was_taken_back_meanwhile() {
-        let mut state = QueueState::new(BOUNDS);
-        let landed = state.queue.join(0, &"a".into());
-        let assumption = assumed(&state, landed);
-        let started = state.start(landed, &assumption, "commit of a");
-        assert_eq!(started, PlaceStart::Verified);
+        let (mut state, landed, _) = begun();
         assert!(state.queue.passed(landed));
         state.queue.advanced(landed);
         let behind = state.queue.join(0, &"b".into());
@@ -556,11 +562,7 @@ mod tests {
 
     #[test]
     fn a_move_of_the_target_supersedes_what_is_verified() {
-        let mut state = QueueState::new(BOUNDS);
-        let ticket = state.queue.join(0, &"a".into());
-        let assumption = assumed(&state, ticket);
-        let started = state.start(ticket, &assumption, "commit");
-        assert_eq!(started, PlaceStart::Verified);
+        let (mut state, ticket, assumption) = begun();
         let tip = |name: &str| Some(name.to_owned());
         // What was gone already moves nothing.
         state.taken_off(None, [tip("one"), tip("one")]);
@@ -568,17 +570,14 @@ mod tests {
         state.taken_off(None, [tip("one"), tip("two")]);
         assert!(state.queue.is_superseded(ticket));
         assert_eq!(
-            state.start(ticket, &assumption, "commit"),
+            state.start(ticket, &assumption, "commit of a"),
             PlaceStart::Stale
         );
     }
 
     #[test]
     fn a_tip_that_cannot_be_read_counts_as_moved() {
-        let mut state = QueueState::new(BOUNDS);
-        let ticket = state.queue.join(0, &"a".into());
-        let assumption = assumed(&state, ticket);
-        state.start(ticket, &assumption, "commit");
+        let (mut state, ticket, _) = begun();
         state.taken_off(None, [None, None]);
         assert!(state.queue.is_superseded(ticket));
     }

@@ -179,10 +179,12 @@ impl Lane {
         let record = SetupRecord::read(setup).ok().flatten();
         let digest = record.and_then(|record| record.modules);
         let mounted = self.confinement.mounts();
-        let network = &self.batch.settings.network;
-        let is_ours = digest.is_none() && !self.confinement.lets_files_out(network);
+        let settings = &self.batch.settings;
+        // A person's own worktree may have sockets too.
+        let lets_files_out = self.confinement.lets_files_out(settings)
+            || mounted && !is_provisioned(self.tree.git_folder());
         let again = last
-            .filter(|_| is_ours)
+            .filter(|_| digest.is_none() && !lets_files_out)
             .and_then(|last| tree.private_git_again(last, base, mounted));
         if let Some(git) = again {
             return Ok(git);

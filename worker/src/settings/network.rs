@@ -44,7 +44,8 @@ impl Network {
 
     /// Returns whether any commands use the machine's network as it is.
     pub(crate) fn is_open(&self) -> bool {
-        [&self.work, &self.verify].contains(&&NetworkPolicy::Open)
+        let mut policies = [&self.work, &self.verify].into_iter();
+        policies.any(|policy| *policy == NetworkPolicy::Open)
     }
 
     /// Returns the policy of commands.

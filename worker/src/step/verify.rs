@@ -63,7 +63,8 @@ impl Lane {
     ) -> Result<TreeState, StageError> {
         let (log, watch) = (&mut attempt.log, &mut attempt.watch);
         // Work without a change is verified at the commit of the lane's HEAD, which holds it.
-        let is_held = self.tree.base()?.commit == what.commit;
+        let base = self.tree.base();
+        let is_held = base.is_ok_and(|base| base.commit == what.commit);
         if !is_held {
             let _alone = self.batch.landing.branches();
             self.tree.hold(&lane_name(&self.worktree), what.commit)?;

@@ -161,9 +161,9 @@ impl Landing {
     }
 
     fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {
-        // libgit2 writes the packed references that its handle knows of, and may take
-        // a list of its own for that of a git that wrote the file at the same time. A
-        // new handle has no list of before.
+        // To delete a packed reference, libgit2 writes `packed-refs` from the list in its
+        // handle. After a write of its own it can miss that git changed the file at the
+        // same time. A new handle reads the file first.
         let Ok(git) = Repository::open(&self.repository) else {
             return;
         };

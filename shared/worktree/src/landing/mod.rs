@@ -114,6 +114,7 @@ impl Landing {
         &self,
         closed: impl IntoIterator<Item = (&'a str, Option<&'a LandingRecord>)>,
     ) -> Result<LandingCheck, LandingError> {
+        self.reopen();
         let git = self.open()?;
         let tip = self.tip_in(&git).ok();
         let (mut landed, mut missing) = (0, Vec::new());
@@ -189,9 +190,8 @@ impl Landing {
         self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the repository again when this thread uses it next. A handle does not see
-    /// all that others change: alternates, where a shallow history ends, packs that
-    /// another one replaced.
+    /// Drops this thread's handle: the next use opens the repository again. A handle
+    /// does not see later changes of its alternates and of where a shallow history ends.
     pub fn reopen(&self) {
         OPENED.take();
     }

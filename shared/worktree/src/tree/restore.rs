@@ -394,8 +394,8 @@ impl Tree {
 
 /// Writes over a file that only its owner can write; returns whether it could. A new
 /// file is slow on ext4: the number of a deleted file is not used again for a while.
-/// A process that has the old file open can write this one. Where commands share the
-/// worktree's path with the harness, it could write the file by that path too.
+/// A process that still has the old file open can write the new content too. Where
+/// commands run at the worktree's own path, it could do so by that path anyway.
 fn is_written_over(root: &Beneath, name: &Path, content: &[u8]) -> bool {
     let Ok(Some(mut file)) = root.open_to_write(name) else {
         return false;

@@ -75,6 +75,7 @@ fn left(tree: &Tree, base: &Base) -> String {
 mod cache_folder;
 mod fill;
 mod filters;
+mod git_file;
 mod hostile;
 mod movement;
 mod own_files;

@@ -19,7 +19,7 @@ use super::Lane;
 use super::command::{CommandOwner, Phase};
 use crate::proxy::Proxy;
 use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, Stack, connect, set, set_home};
-use crate::settings::{Network, Settings, path_of};
+use crate::settings::{Settings, path_of};
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::CommandBounds;
 use crate::supervisor::confine::scratch::{self, Scratch};
@@ -245,10 +245,13 @@ impl Confinement {
         self.is_open(folder) || self.wished.iter().any(|wished| wished.starts_with(folder))
     }
 
-    /// Returns whether a command can hand its open files to processes that it does not
-    /// end with: by sockets of the machine's network, or in a folder that all may write.
-    pub(super) fn lets_files_out(&self, network: &Network) -> bool {
-        self.mounts() && (network.is_open() || !self.wished.is_empty())
+    /// Returns whether an open file of a command can reach a process that outlives it:
+    /// by a socket that the command sees, or in a folder that all commands write. Without
+    /// a view that is of no matter: there are no unix sockets (`landlock`), or such a
+    /// process reaches the files by path (`none`).
+    pub(super) fn lets_files_out(&self, settings: &Settings) -> bool {
+        let opens = !settings.sandbox.read.is_empty() || !self.wished.is_empty();
+        self.mounts() && (settings.network.is_open() || opens)
     }
 
     /// Returns whether commands see files elsewhere than they are.
