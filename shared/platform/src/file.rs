@@ -1,14 +1,15 @@
 //! Files below a folder, by descriptors.
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, IFlags, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Statx,
-    StatxFlags, chmod, ioctl_getflags, ioctl_setflags, openat, openat2, renameat_with, statx,
+    AtFlags, CWD, FileType, IFlags, MemfdFlags, Mode, OFlags, RawDir, RenameFlags, ResolveFlags,
+    Statx, StatxFlags, chmod, ioctl_getflags, ioctl_setflags, memfd_create, openat, openat2,
+    renameat_with, statx,
 };
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -153,6 +154,19 @@ pub fn rename_to_free_name(
     (to, new_name): (BorrowedFd<'_>, &OsStr),
 ) -> Result<()> {
     renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE)
+}
+
+/// Makes a file in memory; this process opens it again by the path, as long as the
+/// file is open.
+///
+/// # Errors
+///
+/// As the system reports it.
+pub fn in_memory(content: &[u8]) -> io::Result<(File, PathBuf)> {
+    let mut file = File::from(memfd_create("copy", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    let path = path_of(file.as_fd());
+    Ok((file, path))
 }
 
 /// Returns a path that leads to an open file, whatever its name is now.

@@ -8,6 +8,7 @@
 
 pub mod checkout;
 pub mod diff;
+mod entry_lookup;
 pub mod governing;
 pub mod history;
 pub mod inventory;

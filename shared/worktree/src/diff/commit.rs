@@ -1,7 +1,9 @@
 //! What a commit changed.
 
-use super::{CONTENT_MAX, DiffSide, SideContent, WorkDiff, WorkDiffMaker};
-use git2::{Commit, Delta, DiffFile, DiffOptions, ObjectType, Oid, Repository};
+use super::{
+    CONTENT_MAX, DiffSide, Difference, SUBMODULE, SideContent, WorkDiff, WorkDiffMaker, is_kind,
+};
+use git2::{Commit, Delta, DiffFile, ObjectType, Oid, Repository};
 use std::path::Path;
 
 /// What a commit changed cannot be read.
@@ -92,20 +94,18 @@ impl CommitDiff {
         let read = "read a commit";
         let old = base.map(Commit::tree).transpose().map_err(failed(read))?;
         let new = commit.tree().map_err(failed(read))?;
-        let mut options = DiffOptions::new();
-        options.include_typechange(true);
-        let diff = self
-            .0
-            .diff_tree_to_tree(old.as_ref(), Some(&new), Some(&mut options));
-        let diff = diff.map_err(failed("compare two commits"))?;
+        let difference = Difference::of_trees(&self.0, old.as_ref(), &new);
+        let difference = difference.map_err(failed("compare two commits"))?;
         let mut made = WorkDiffMaker::new(base.map_or(Oid::ZERO_SHA1, Commit::id));
-        for delta in diff.deltas() {
+        for (delta, [before, after]) in difference.changes() {
             if made.is_full() {
                 made.leave_out();
                 continue;
             }
-            let old = (delta.status() != Delta::Added).then(|| self.side(&delta.old_file()));
-            let new = (delta.status() != Delta::Deleted).then(|| self.side(&delta.new_file()));
+            let old =
+                (delta.status() != Delta::Added).then(|| self.side(before, &delta.old_file()));
+            let new =
+                (delta.status() != Delta::Deleted).then(|| self.side(after, &delta.new_file()));
             let file = match &new {
                 Some(_) => delta.new_file(),
                 None => delta.old_file(),
@@ -115,8 +115,7 @@ impl CommitDiff {
         Ok(made.done())
     }
 
-    fn side(&self, file: &DiffFile<'_>) -> DiffSide {
-        let mode = u32::from(file.mode());
+    fn side(&self, mode: u32, file: &DiffFile<'_>) -> DiffSide {
         let content = blob_content(&self.0, mode, file.id());
         DiffSide { mode, content }
     }
@@ -124,7 +123,7 @@ impl CommitDiff {
 
 /// Reads a file of a tree.
 pub(crate) fn blob_content(repository: &Repository, mode: u32, id: Oid) -> SideContent {
-    if mode == 0o160_000 {
+    if is_kind(mode, SUBMODULE) {
         return SideContent::Bytes(format!("Subproject commit {id}\n").into_bytes());
     }
     let header = repository.odb().and_then(|odb| odb.read_header(id));

@@ -2,10 +2,12 @@
 //! over, by its commit or its salvage branch. Bounded in every direction.
 
 mod commit;
+mod difference;
 mod make;
 
 pub(crate) use commit::blob_content;
 pub use commit::{CommitDiff, DiffError};
+pub(crate) use difference::{Difference, LINK, SUBMODULE, canonical, is_kind};
 pub(crate) use make::WorkDiffMaker;
 
 /// The largest content that is compared by its lines.

@@ -4,9 +4,9 @@
 //! More files than need it may be named, never fewer: only speed depends on it.
 
 use super::beneath::path;
-use super::entry_lookup::EntryLookup;
 use super::private::settings_folder;
 use super::{Filters, Tree};
+use crate::entry_lookup::EntryLookup;
 use git2::{ObjectType, Repository};
 use premath_platform::file::read_regular;
 use std::collections::BTreeSet;

@@ -3,6 +3,7 @@
 
 use super::beneath::path;
 use super::descent::Descent;
+use super::index_file;
 use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
@@ -51,7 +52,10 @@ impl Tree {
         let touched = dated.filter(|_| plain.is_some()).map(|dated| dated.touched);
         let index = match plain {
             Some(_) => None,
-            None => Some(Index::open(&self.index_file()).map_err(self.failed("read the index"))?),
+            None => {
+                let index = index_file::open(&self.index_file());
+                Some(index.map_err(self.refused("read", Path::new("index")))?)
+            }
         };
         let root = self.beneath()?.folder().map_err(failed)?;
         let mut dates = Dates {

@@ -3,6 +3,7 @@
 use super::beneath::path;
 use super::descent::Descent;
 use super::file_writer::FileWriter;
+use super::index_file;
 use super::overlay::Leaf;
 use super::plain::PlainIndex;
 use super::scan::{left_out_entry, unknown_entry};
@@ -42,7 +43,8 @@ impl Tree {
         let failed = "write the index";
         self.plain.take();
         self.repair_index()?;
-        let mut index = Index::open(&self.index_file()).map_err(self.failed(failed))?;
+        let index = index_file::open(&self.index_file());
+        let mut index = index.map_err(self.refused("read", Path::new("index")))?;
         index.clear().map_err(self.failed(failed))?;
         let sparse = self.sparse_rules()?;
         let rest = self.fill_as_stored(target, times, sparse.as_ref(), &mut index)?;

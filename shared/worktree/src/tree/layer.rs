@@ -9,7 +9,8 @@ use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent, too_deep};
 use super::manifest::digest_of;
 use super::{Tree, TreeError, is_ours};
-use git2::{FileMode, ObjectType};
+use crate::diff::{LINK, is_kind};
+use git2::ObjectType;
 use rustix::fs::{FileType, removexattr};
 use rustix::io::Errno;
 use std::io;
@@ -119,11 +120,9 @@ impl Tree {
             commit.tree().map_err(read())
         };
         let (base, tree) = (find(base)?, find(commit)?);
-        let diff = self
-            .repository
-            .diff_tree_to_tree(Some(&base), Some(&tree), None)
-            .map_err(read())?;
-        if diff.deltas().any(|delta| is_felt_elsewhere(&delta)) {
+        let difference = self.difference(&base, &tree)?;
+        let mut changes = difference.changes();
+        if changes.any(|(delta, modes)| is_felt_elsewhere(&delta, modes)) {
             return Ok(false);
         }
         let is_folder = |folder: &Path| {
@@ -141,11 +140,15 @@ impl Tree {
 }
 
 /// Returns whether a change has an effect on files that it does not touch.
-fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>) -> bool {
-    [delta.old_file(), delta.new_file()].iter().any(|file| {
+fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>, modes: [u32; 2]) -> bool {
+    let is_attributes = |file: &git2::DiffFile<'_>| {
         let name = file.path().and_then(Path::file_name);
-        name.is_some_and(|name| name == ".gitattributes") || file.mode() == FileMode::Link
-    })
+        name.is_some_and(|name| name == ".gitattributes")
+    };
+    [delta.old_file(), delta.new_file()]
+        .iter()
+        .any(is_attributes)
+        || modes.iter().any(|mode| is_kind(*mode, LINK))
 }
 
 /// Returns whether what is in a folder is what a layer had when it was made. A

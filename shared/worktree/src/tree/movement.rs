@@ -2,12 +2,13 @@
 //! it is known what is there: nothing else is looked at.
 
 use super::beneath::{Beneath, path};
-use super::entry_lookup::EntryLookup;
 use super::named_checkout::leaf;
 use super::reset::Ignored;
 use super::scan::Scan;
 use super::{Base, CLEAN_FOR, OwnFiles, Tree, TreeError};
-use git2::{Delta, FileMode, IndexEntry, ObjectType, Oid};
+use crate::diff::{SUBMODULE, is_kind};
+use crate::entry_lookup::EntryLookup;
+use git2::{Delta, IndexEntry, ObjectType, Oid};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -146,9 +147,8 @@ impl Tree {
             return Ok(None);
         };
         let mut names = BTreeSet::new();
-        for delta in difference.deltas() {
-            let files = [delta.old_file(), delta.new_file()];
-            if files.iter().any(|file| file.mode() == FileMode::Commit) {
+        for (delta, modes) in difference.changes() {
+            if modes.iter().any(|mode| is_kind(*mode, SUBMODULE)) {
                 return Ok(None);
             }
             let Some(name) = delta.new_file().path_bytes() else {

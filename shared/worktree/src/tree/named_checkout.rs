@@ -1,11 +1,11 @@
 //! Files of a tree that are written by their names.
 
 use super::beneath::{Beneath, kind, path};
-use super::entry_lookup::EntryLookup;
 use super::file_writer::FileWriter;
 use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
+use crate::entry_lookup::EntryLookup;
 use git2::build::CheckoutBuilder;
 use git2::{FileMode, IndexEntry, ObjectType, Oid};
 use rustix::fs::FileType;

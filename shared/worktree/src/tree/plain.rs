@@ -6,10 +6,12 @@
 //! before a command runs it is dropped where a change would not show in them.
 
 use super::beneath::{kind, path};
+use super::index_file;
 use super::restore::refresh;
 use super::scan::{FileStamp, unknown_entry};
 use super::{Tree, TreeError};
-use git2::{Delta, Diff, DiffOptions, Index, IndexEntry, Oid};
+use crate::diff::{Difference, canonical};
+use git2::{Delta, Index, IndexEntry, Oid};
 use rustix::fs::FileType;
 use std::path::PathBuf;
 
@@ -69,15 +71,12 @@ impl Tree {
     }
 
     /// Compares two trees.
-    pub(super) fn difference(
-        &self,
-        before: &git2::Tree<'_>,
-        after: &git2::Tree<'_>,
-    ) -> Result<Diff<'_>, TreeError> {
-        let mut options = DiffOptions::new();
-        options.include_typechange(true);
-        self.repository
-            .diff_tree_to_tree(Some(before), Some(after), Some(&mut options))
+    pub(super) fn difference<'a>(
+        &'a self,
+        before: &git2::Tree<'a>,
+        after: &git2::Tree<'a>,
+    ) -> Result<Difference<'a>, TreeError> {
+        Difference::of_trees(&self.repository, Some(before), after)
             .map_err(self.failed("compare two trees"))
     }
 
@@ -117,7 +116,7 @@ impl Tree {
     pub(super) fn keep_plain(&self, tree: Oid) {
         let stamp = self.index_stamp().filter(|stamp| self.may_keep(stamp));
         if let Some(stamp) = stamp
-            && let Ok(index) = Index::open(&self.index_file())
+            && let Ok(index) = index_file::open(&self.index_file())
         {
             self.plain.replace(Some(PlainIndex { stamp, tree, index }));
         }
@@ -132,7 +131,7 @@ impl Tree {
 
 /// Replaces entries of an index by what differs between two trees; nothing is
 /// known about the files.
-fn replace(index: &mut Index, difference: &Diff<'_>) -> Result<(), git2::Error> {
+fn replace(index: &mut Index, difference: &Difference<'_>) -> Result<(), git2::Error> {
     for delta in difference.deltas() {
         if let Some(name) = delta.old_file().path_bytes()
             && delta.status() != Delta::Added
@@ -140,12 +139,14 @@ fn replace(index: &mut Index, difference: &Diff<'_>) -> Result<(), git2::Error> 
             index.remove(path(name), 0)?;
         }
     }
-    for delta in difference.deltas() {
+    for (delta, [_, mode]) in difference.changes() {
         let file = delta.new_file();
         if let Some(name) = file.path_bytes()
             && delta.status() != Delta::Deleted
         {
-            index.add(&unknown_entry(name, (file.mode().into(), file.id())))?;
+            let mut entry = unknown_entry(name, (0, file.id()));
+            entry.mode = canonical(mode);
+            index.add(&entry)?;
         }
     }
     Ok(())

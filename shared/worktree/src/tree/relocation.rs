@@ -2,12 +2,12 @@
 //! is taken back, so that its files are not taken for a person's.
 
 use super::beneath::{Beneath, path};
-use super::entry_lookup::EntryLookup;
 use super::named_checkout::leaf;
 use super::overlay::Leaf;
 use super::reset::Ignored;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
+use crate::entry_lookup::EntryLookup;
 use git2::{ErrorCode, Reference};
 
 /// A reference of the worktree's own: the commit that a lane is moved to.

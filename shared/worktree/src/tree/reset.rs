@@ -1,10 +1,10 @@
 //! Files as a commit has them, and nothing else: what a step left goes.
 
 use super::beneath::{open_folder, path};
-use super::entry_lookup::EntryLookup;
 use super::restore::ROUNDS;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
+use crate::entry_lookup::EntryLookup;
 use git2::ObjectType;
 use std::collections::BTreeSet;
 use std::io;

@@ -2,10 +2,11 @@
 
 use super::aside::Aside;
 use super::beneath::{Beneath, RIGHTS, kind, path};
-use super::entry_lookup::EntryLookup;
+use super::index_file;
 use super::made_folder::has_attribute;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
+use crate::entry_lookup::EntryLookup;
 use git2::{Commit, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Reference};
 use jiff::Timestamp;
 use rustix::fs::{FileType, Mode, fstat};
@@ -346,7 +347,7 @@ impl Tree {
         let file = self.git_folder().join(name);
         let git = self.beneath_git()?;
         let mended = git.unlink_if_link(name).and_then(|()| {
-            if Index::open(&file).is_err() {
+            if index_file::open(&file).is_err() {
                 git.remove_alone(name)?;
             }
             Ok(())

@@ -7,15 +7,16 @@
 
 use super::beneath::{Beneath, kind, path};
 use super::commit::Look;
-use super::entry_lookup::EntryLookup;
 use super::entry_name::{is_fit, is_fit_link};
+use super::index_file;
 use super::overlay::{Leaf, Overlay};
 use super::plain::PlainIndex;
 use super::sparse::Absence;
 use super::{Tree, TreeError};
+use crate::diff::{Difference, SUBMODULE, is_kind};
+use crate::entry_lookup::EntryLookup;
 use git2::{
-    DiffOptions, FileMode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime,
-    ObjectType, Oid,
+    FileMode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime, ObjectType, Oid,
 };
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
@@ -65,19 +66,19 @@ impl Scan {
     /// Takes in what is staged: it counts for which paths are looked at.
     pub(super) fn take_staged(
         &mut self,
-        staged: &git2::Diff<'_>,
+        staged: &Difference<'_>,
         target: &git2::Tree<'_>,
         tree: &Tree,
     ) {
-        for delta in staged.deltas() {
-            for file in [delta.old_file(), delta.new_file()] {
+        for (delta, modes) in staged.changes() {
+            for (file, mode) in [delta.old_file(), delta.new_file()].iter().zip(modes) {
                 let Some(bytes) = file.path_bytes() else {
                     continue;
                 };
                 if tree.is_skipped(bytes) {
                     continue;
                 }
-                let is_link = file.mode() == FileMode::Commit;
+                let is_link = is_kind(mode, SUBMODULE);
                 if is_link && target.get_path(path(bytes)).is_err() {
                     self.nested.insert(bytes.to_vec());
                 } else {
@@ -200,15 +201,11 @@ impl Tree {
     fn rescan(&self, target: &git2::Tree<'_>, scan: &mut Scan) -> Result<(), TreeError> {
         let stamp = self.index_stamp().filter(|stamp| self.may_keep(stamp));
         let (index, hides) = self.index_read(target)?;
-        let mut options = DiffOptions::new();
-        options.include_typechange(true);
-        let staged =
-            self.repository
-                .diff_tree_to_index(Some(target), Some(&index), Some(&mut options));
+        let staged = Difference::of_index(&self.repository, target, &index);
         let staged = staged.map_err(self.failed("read the status"))?;
         scan.take_staged(&staged, target, self);
         // Exactly: what is skipped in a look is settled with the index, too.
-        let is_plain = !hides && !self.is_sparse() && staged.deltas().len() == 0;
+        let is_plain = !hides && !self.is_sparse() && staged.is_empty();
         drop(staged);
         self.look_at_files(&index, scan)?;
         if let Some(stamp) = stamp.filter(|_| is_plain) {
@@ -227,16 +224,19 @@ impl Tree {
         self.index_read(target).map(|(index, _)| index)
     }
 
-    /// Returns the copy, and whether that on the disk hides anything.
+    /// Returns the copy, and whether that on the disk hides anything or cannot be
+    /// read.
     fn index_read(&self, target: &git2::Tree<'_>) -> Result<(Index, bool), TreeError> {
         // A running step may have put anything in its place.
-        let is_unsafe = self.looks_only && self.index_stamp().is_none();
-        let opened = (!is_unsafe).then(|| Index::open(&self.index_file()).ok());
-        let mut index = match opened.flatten() {
+        let opened = match self.looks_only {
+            true => index_file::open_copy(&self.index_file()),
+            false => index_file::open(&self.index_file()),
+        };
+        let mut index = match opened.ok() {
             // As one that was deleted reads.
             Some(index) if index.is_empty() => self.with_left_out(index, target)?,
             Some(index) => index,
-            None => self.index_of(target)?,
+            None => return Ok((self.index_of(target)?, true)),
         };
         let hides = self.uncover(&mut index)?;
         Ok((index, hides))

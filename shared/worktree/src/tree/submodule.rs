@@ -3,9 +3,9 @@
 //! text.
 
 use super::beneath::{Beneath, path};
-use super::entry_lookup::EntryLookup;
 use super::manifest::digest_of;
 use super::{Tree, TreeError};
+use crate::entry_lookup::EntryLookup;
 use git2::FileMode;
 use rustix::fs::{CWD, Mode, openat};
 use std::fs;

@@ -2,9 +2,9 @@
 //! locked or changed, and git of the worktree is not asked.
 
 use super::beneath::{Beneath, kind, path};
-use super::entry_lookup::EntryLookup;
 use super::{Tree, TreeError};
 use crate::diff::{DiffSide, SideContent, WorkDiff, WorkDiffMaker, blob_content};
+use crate::entry_lookup::EntryLookup;
 use rustix::fs::FileType;
 use std::io;
 use std::path::Path;

@@ -1,12 +1,13 @@
 //! A checkout that was written without the filters, or with others.
 
 use super::super::beneath::{Beneath, path};
-use super::super::entry_lookup::EntryLookup;
 use super::super::files::is_as_known;
+use super::super::index_file;
 use super::super::named_checkout::leaf;
 use super::super::scan::FileStamp;
 use super::super::{Tree, TreeError};
-use git2::{Index, IndexEntry, ObjectType, Oid};
+use crate::entry_lookup::EntryLookup;
+use git2::{IndexEntry, ObjectType, Oid};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -59,7 +60,7 @@ impl Tree {
         target: &git2::Tree<'_>,
     ) -> Result<BTreeSet<Vec<u8>>, TreeError> {
         let mut names = BTreeSet::new();
-        let Ok(index) = Index::open(&self.index_file()) else {
+        let Ok(index) = index_file::open(&self.index_file()) else {
             return Ok(names);
         };
         let written = rustix::fs::stat(self.index_file()).ok();

@@ -1,10 +1,10 @@
 //! From a commit to a checkout.
 
 use super::super::beneath::path;
-use super::super::entry_lookup::EntryLookup;
 use super::super::named_checkout::leaf;
 use super::super::{Tree, TreeError};
 use super::place::RunFolder;
+use crate::entry_lookup::EntryLookup;
 use git2::Oid;
 use std::io::{self, Read as _};
 use std::path::Path;

@@ -2,6 +2,7 @@
 //! outside the worktree.
 
 use super::*;
+use crate::diff::CommitDiff;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -521,4 +522,69 @@ fn a_file_in_place_of_a_link_is_a_file_where_modes_are_not_looked_at() {
     let mode = |name| committed.get_name(name).unwrap().filemode_raw();
     assert_eq!(mode("link"), 0o100_644);
     assert_eq!(mode("a.txt"), 0o100_644);
+}
+
+/// Modes that no git writes, and a tree can have.
+const ODD_MODES: [u32; 7] = [
+    0, 0o100_000, 0o100_600, 0o100_777, 0o120_777, 0o160_755, 0o170_000,
+];
+
+#[test]
+fn a_tree_with_modes_that_git_does_not_write_stops_nothing() {
+    for mode in ODD_MODES {
+        let lane = Lane::new();
+        let repository = &lane.tree.repository;
+        let parent = lane.tree.head().unwrap();
+        let blob = repository.blob(b"odd\n").unwrap();
+        let entry = |mode: u32, name: &str, id: Oid| {
+            [format!("{mode:o} {name}\0").as_bytes(), id.as_bytes()].concat()
+        };
+        let tree = parent.tree().unwrap();
+        let mut raw = Vec::new();
+        for name in [".gitignore", ".premath", "a.txt", "d"] {
+            let kept = tree.get_name(name).unwrap();
+            raw.extend(entry(kept.filemode_raw() as u32, name, kept.id()));
+        }
+        raw.extend(entry(mode, "odd", blob));
+        let odb = repository.odb().unwrap();
+        let raw = odb.write(git2::ObjectType::Tree, &raw).unwrap();
+        let raw = repository.find_tree(raw).unwrap();
+        let author = Signature::now("t", "t@localhost").unwrap();
+        let odd = repository
+            .commit(Some("HEAD"), &author, &author, "odd", &raw, &[&parent])
+            .unwrap();
+        assert_eq!(lane.tree.changes().unwrap(), ["odd"], "{mode:o}");
+        let diff = CommitDiff::open(&lane.folder.path().join("main")).unwrap();
+        let diff = diff.of_commit(&odd.to_string()).unwrap();
+        assert_eq!(diff.files.len(), 1, "{mode:o}");
+        assert!(!lane.left().is_empty(), "{mode:o}");
+    }
+}
+
+#[test]
+fn an_index_that_git_does_not_write_hides_nothing() {
+    // The fields of an entry are before its name: the mode, and the name's length.
+    let odd = ODD_MODES.map(|mode| (62 - 24, mode.to_be_bytes().to_vec()));
+    let lengths = [0_u16, 4, 6, 0x0ffe, 0x0fff].map(|length| (2, length.to_be_bytes().to_vec()));
+    for (before, bytes) in odd.into_iter().chain(lengths) {
+        let lane = Lane::new();
+        let file = lane.tree.git_folder().join("index");
+        let mut content = fs::read(&file).unwrap();
+        let name = content.windows(5).position(|found| found == b"a.txt");
+        let at = name.unwrap() - before;
+        content[at..at + bytes.len()].copy_from_slice(&bytes);
+        // Git does not look at a digest of zeros.
+        let end = content.len();
+        content[end - 20..].fill(0);
+        fs::write(&file, content).unwrap();
+        let none: [String; 0] = [];
+        assert_eq!(lane.tree.changes().unwrap(), none, "{before} {bytes:?}");
+        lane.write("a.txt", "b");
+        assert_eq!(
+            lane.tree.changes().unwrap(),
+            ["a.txt"],
+            "{before} {bytes:?}"
+        );
+        assert!(!lane.left().is_empty());
+    }
 }

@@ -6,14 +6,14 @@ use std::cell::RefCell;
 /// Looks many paths of a tree up, fastest in their order. The folders of the
 /// last path stay open: libgit2 reads and checks a folder of more than about a
 /// hundred entries again for each path that is looked up by itself.
-pub(super) struct EntryLookup<'a> {
+pub(crate) struct EntryLookup<'a> {
     repository: &'a Repository,
     /// The root and the folders below it, with their paths.
     open: RefCell<Vec<(Vec<u8>, Tree<'a>)>>,
 }
 
 impl<'a> EntryLookup<'a> {
-    pub(super) fn new(repository: &'a Repository, root: &Tree<'a>) -> Self {
+    pub(crate) fn new(repository: &'a Repository, root: &Tree<'a>) -> Self {
         Self {
             repository,
             open: RefCell::new(vec![(Vec::new(), root.clone())]),
@@ -22,7 +22,7 @@ impl<'a> EntryLookup<'a> {
 
     /// Returns the entry at a path, `None` where there is none or it cannot be
     /// read.
-    pub(super) fn get(&self, path: &[u8]) -> Option<TreeEntry<'static>> {
+    pub(crate) fn get(&self, path: &[u8]) -> Option<TreeEntry<'static>> {
         let mut open = self.open.borrow_mut();
         let (folder, name) = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),

@@ -1,0 +1,180 @@
+//! An index file that a command may have written.
+//!
+//! An entry states the length of its name; libgit2 does not check it, and git2 copies
+//! that many bytes. So a file is checked before they read it.
+
+use git2::Index;
+use rustix::fs::{FileType, Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// The largest file that is read: that of some millions of files.
+const SIZE_MAX: u64 = 1 << 30;
+const HEADER: usize = 12;
+/// The digest at the end of the file.
+const TRAILER: usize = 20;
+/// The numbers and times of an entry, its digest and its flags.
+const FIELDS: usize = 62;
+const MODE_AT: usize = 24;
+const FLAGS_AT: usize = 60;
+const EXTENDED: u16 = 0x4000;
+const STAGE: u16 = 0x3000;
+/// The length of a name; all bits are set for a longer one.
+const LENGTH: u16 = 0x0fff;
+/// The version whose names leave out how they begin.
+const COMPRESSED: u32 = 4;
+/// Those that git writes; an old one has files that a group may write.
+const MODES: [u32; 5] = [0o100_644, 0o100_664, 0o100_755, 0o120_000, 0o160_000];
+
+/// Opens an index file; one that is not there is empty.
+///
+/// # Errors
+///
+/// [`io::Error`]: it is not a regular file, or not what git writes.
+pub(crate) fn open(at: &Path) -> io::Result<Index> {
+    if let Some(content) = read(at)? {
+        check(&content)?;
+    }
+    Index::open(at).map_err(other)
+}
+
+/// Opens a copy of an index file that a command may write at the same time.
+///
+/// # Errors
+///
+/// As [`open`].
+pub(crate) fn open_copy(at: &Path) -> io::Result<Index> {
+    let Some(content) = read(at)? else {
+        return Index::new().map_err(other);
+    };
+    check(&content)?;
+    let (_open, copy) = premath_platform::file::in_memory(&content)?;
+    Index::open(&copy).map_err(other)
+}
+
+fn read(at: &Path) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(at, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let stat = rustix::fs::fstat(&file)?;
+    let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || size > SIZE_MAX {
+        return Err(wrong("no regular file, or too large"));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    File::from(file).take(SIZE_MAX).read_to_end(&mut content)?;
+    Ok(Some(content))
+}
+
+/// Refuses what git does not write.
+fn check(content: &[u8]) -> io::Result<()> {
+    let end = content.len().saturating_sub(TRAILER);
+    let mut rest = Rest {
+        content: &content[..end],
+        at: 0,
+    };
+    let header = rest.take(HEADER)?;
+    let version = u32_at(header, 4);
+    if !header.starts_with(b"DIRC") || !(2..=COMPRESSED).contains(&version) {
+        return Err(wrong("no index of version 2, 3 or 4"));
+    }
+    let (mut last, mut name): ((Vec<u8>, u16), Vec<u8>) = Default::default();
+    for entry in 0..u32_at(header, 8) {
+        let stage = rest.entry(version, &last.0, &mut name)?;
+        if entry > 0 && (name.as_slice(), stage) <= (last.0.as_slice(), last.1) {
+            return Err(wrong("its entries are not in order"));
+        }
+        std::mem::swap(&mut last.0, &mut name);
+        last.1 = stage;
+    }
+    while rest.at < end {
+        let extension = rest.take(8)?;
+        let size = usize::try_from(u32_at(extension, 4)).map_err(io::Error::other)?;
+        rest.take(size)?;
+    }
+    Ok(())
+}
+
+/// What is left of the file to check.
+struct Rest<'a> {
+    content: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, size: usize) -> io::Result<&'a [u8]> {
+        let taken = self.content[self.at..]
+            .get(..size)
+            .ok_or_else(|| wrong("it ends too early"))?;
+        self.at += size;
+        Ok(taken)
+    }
+
+    /// Checks the next entry; puts its name into `name` and returns its stage.
+    fn entry(&mut self, version: u32, last: &[u8], name: &mut Vec<u8>) -> io::Result<u16> {
+        let start = self.at;
+        let fields = self.take(FIELDS)?;
+        if !MODES.contains(&u32_at(fields, MODE_AT)) {
+            return Err(wrong("an entry has a mode that git does not write"));
+        }
+        let flags = u16::from_be_bytes([fields[FLAGS_AT], fields[FLAGS_AT + 1]]);
+        if flags & EXTENDED != 0 {
+            self.take(2)?;
+        }
+        let kept = match version {
+            COMPRESSED => last
+                .len()
+                .checked_sub(self.number()?)
+                .ok_or_else(|| wrong("a name leaves out more than there is"))?,
+            _ => 0,
+        };
+        let rest = &self.content[self.at..];
+        let length = rest.iter().position(|byte| *byte == 0);
+        let length = length.ok_or_else(|| wrong("a name has no end"))?;
+        name.clear();
+        name.extend_from_slice(&last[..kept]);
+        name.extend_from_slice(self.take(length)?);
+        let said = usize::from(flags & LENGTH);
+        if name.is_empty() || said != name.len().min(usize::from(LENGTH)) {
+            return Err(wrong("a name is not as long as its entry says"));
+        }
+        let padding = match version {
+            COMPRESSED => 1,
+            _ => 8 - (self.at - start) % 8,
+        };
+        self.take(padding)?;
+        Ok(flags & STAGE)
+    }
+
+    /// Reads a number of seven bits a byte, as git writes it.
+    fn number(&mut self) -> io::Result<usize> {
+        let mut value = 0_usize;
+        loop {
+            let byte = self.take(1)?[0];
+            value |= usize::from(byte & 0x7f);
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+            let next = value.checked_add(1).and_then(|next| next.checked_mul(128));
+            value = next.ok_or_else(|| wrong("a number is too large"))?;
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut four = [0; 4];
+    four.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_be_bytes(four)
+}
+
+fn wrong(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn other(error: git2::Error) -> io::Error {
+    io::Error::other(error.message().to_owned())
+}
