@@ -1,7 +1,7 @@
 //! What differs between two trees, or a tree and an index.
 
 use crate::entry_lookup::EntryLookup;
-use git2::{Deltas, Diff, DiffDelta, DiffOptions, Error, Index, Repository, Tree};
+use git2::{Delta, Deltas, Diff, DiffDelta, DiffFile, DiffOptions, Error, Index, Repository, Tree};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -71,12 +71,12 @@ impl<'a> Difference<'a> {
     /// and a step can commit one.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (DiffDelta<'_>, [u32; 2])> {
         self.deltas().map(|delta| {
-            let mode = |side: &Side<'_>, file: git2::DiffFile<'_>| {
-                side.mode(file.path_bytes().unwrap_or_default())
-            };
+            let (old, new) = (delta.old_file(), delta.new_file());
+            let before = (delta.status() != Delta::Added).then_some(old);
+            let after = (delta.status() != Delta::Deleted).then_some(new);
             let modes = [
-                mode(&self.before, delta.old_file()),
-                mode(&self.after, delta.new_file()),
+                before.map_or(0, |file| self.before.mode(&file)),
+                after.map_or(0, |file| self.after.mode(&file)),
             ];
             (delta, modes)
         })
@@ -84,16 +84,26 @@ impl<'a> Difference<'a> {
 }
 
 impl Side<'_> {
-    fn mode(&self, at: &[u8]) -> u32 {
+    /// Returns the mode of a file that is there.
+    fn mode(&self, file: &DiffFile<'_>) -> u32 {
+        let at = file.path_bytes().unwrap_or_default();
         let found = match self {
             Self::Nothing => None,
             Self::Tree(entries) => entries.get(at).map(|entry| entry.filemode_raw() as u32),
-            Self::Index(index) => (0..STAGES)
+            // `Index::get_path` panics on a path that no index can have.
+            Self::Index(index) if is_relative(at) => (0..STAGES)
                 .find_map(|stage| index.get_path(Path::new(OsStr::from_bytes(at)), stage))
                 .map(|entry| entry.mode),
+            Self::Index(_) => None,
         };
         found.unwrap_or_default()
     }
+}
+
+/// Returns whether a path has only names of files and folders.
+pub(crate) fn is_relative(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/')
+        .all(|name| ![b"".as_slice(), b".", b".."].contains(&name))
 }
 
 fn options() -> DiffOptions {

@@ -3,6 +3,7 @@
 //! An entry states the length of its name; libgit2 does not check it, and git2 copies
 //! that many bytes. So a file is checked before they read it.
 
+use crate::diff::is_relative;
 use git2::Index;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
@@ -24,8 +25,15 @@ const STAGE: u16 = 0x3000;
 const LENGTH: u16 = 0x0fff;
 /// The version whose names leave out how they begin.
 const COMPRESSED: u32 = 4;
-/// Those that git writes; an old one has files that a group may write.
-const MODES: [u32; 5] = [0o100_644, 0o100_664, 0o100_755, 0o120_000, 0o160_000];
+/// The longest path that libgit2 reads.
+const PATH_MAX: usize = 4_096;
+/// How deep a tree is of which an index keeps the names.
+const DEPTH_MAX: usize = 1_000;
+/// What is kept of trees.
+const TREES: &[u8] = b"TREE";
+const DIGEST: usize = 20;
+const KINDS: [u32; 3] = [0o100_000, 0o120_000, 0o160_000];
+const KIND: u32 = 0o170_000;
 
 /// Opens an index file; one that is not there is empty.
 ///
@@ -43,11 +51,9 @@ pub(crate) fn open(at: &Path) -> io::Result<Index> {
 ///
 /// # Errors
 ///
-/// As [`open`].
+/// As [`open`], and where there is none.
 pub(crate) fn open_copy(at: &Path) -> io::Result<Index> {
-    let Some(content) = read(at)? else {
-        return Index::new().map_err(other);
-    };
+    let content = read(at)?.ok_or_else(|| wrong("there is no index"))?;
     check(&content)?;
     let (_open, copy) = premath_platform::file::in_memory(&content)?;
     Index::open(&copy).map_err(other)
@@ -94,7 +100,36 @@ fn check(content: &[u8]) -> io::Result<()> {
     while rest.at < end {
         let extension = rest.take(8)?;
         let size = usize::try_from(u32_at(extension, 4)).map_err(io::Error::other)?;
-        rest.take(size)?;
+        let content = rest.take(size)?;
+        if extension.starts_with(TREES) {
+            check_trees(Rest { content, at: 0 })?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses trees that are deeper than libgit2 could follow, and more of them than
+/// there is room for: it reserves memory for as many as a tree says.
+fn check_trees(mut rest: Rest<'_>) -> io::Result<()> {
+    // How many trees are still to come in each of the open ones.
+    let mut open = vec![1_usize];
+    while let Some(left) = open.last_mut() {
+        if *left == 0 {
+            open.pop();
+            continue;
+        }
+        *left -= 1;
+        rest.until(0)?;
+        let is_known = !rest.until(b' ')?.starts_with(b"-");
+        let below = str::from_utf8(rest.until(b'\n')?).map_err(io::Error::other)?;
+        let below: usize = below.parse().map_err(io::Error::other)?;
+        if is_known {
+            rest.take(DIGEST)?;
+        }
+        if below > rest.content.len() || open.len() > DEPTH_MAX {
+            return Err(wrong("its trees are too many or too deep"));
+        }
+        open.push(below);
     }
     Ok(())
 }
@@ -118,8 +153,8 @@ impl<'a> Rest<'a> {
     fn entry(&mut self, version: u32, last: &[u8], name: &mut Vec<u8>) -> io::Result<u16> {
         let start = self.at;
         let fields = self.take(FIELDS)?;
-        if !MODES.contains(&u32_at(fields, MODE_AT)) {
-            return Err(wrong("an entry has a mode that git does not write"));
+        if !KINDS.contains(&(u32_at(fields, MODE_AT) & KIND)) {
+            return Err(wrong("an entry is neither a file nor a submodule"));
         }
         let flags = u16::from_be_bytes([fields[FLAGS_AT], fields[FLAGS_AT + 1]]);
         if flags & EXTENDED != 0 {
@@ -133,13 +168,17 @@ impl<'a> Rest<'a> {
             _ => 0,
         };
         let rest = &self.content[self.at..];
+        let rest = &rest[..rest.len().min(PATH_MAX)];
         let length = rest.iter().position(|byte| *byte == 0);
         let length = length.ok_or_else(|| wrong("a name has no end"))?;
         name.clear();
         name.extend_from_slice(&last[..kept]);
         name.extend_from_slice(self.take(length)?);
         let said = usize::from(flags & LENGTH);
-        if name.is_empty() || said != name.len().min(usize::from(LENGTH)) {
+        if name.len() >= PATH_MAX || !is_relative(name) {
+            return Err(wrong("a name is not that of a file"));
+        }
+        if said != name.len().min(usize::from(LENGTH)) {
             return Err(wrong("a name is not as long as its entry says"));
         }
         let padding = match version {
@@ -148,6 +187,15 @@ impl<'a> Rest<'a> {
         };
         self.take(padding)?;
         Ok(flags & STAGE)
+    }
+
+    /// Takes what is before a byte, and the byte.
+    fn until(&mut self, end: u8) -> io::Result<&'a [u8]> {
+        let rest = &self.content[self.at..];
+        let length = rest.iter().position(|byte| *byte == end);
+        let taken = self.take(length.ok_or_else(|| wrong("it ends too early"))?)?;
+        self.take(1)?;
+        Ok(taken)
     }
 
     /// Reads a number of seven bits a byte, as git writes it.
