@@ -43,7 +43,10 @@ pub fn exclude_from_status(worktree: &Path) -> Result<bool, StoreError> {
 ///
 /// [`StoreError::Io`].
 pub fn exclude_from_status_in(common_folder: &Path) -> Result<bool, StoreError> {
-    let path = common_folder.join("info").join("exclude");
+    let folder = common_folder.join("info");
+    // A file that cannot be removed does not matter to the step.
+    let _ = artifact::sweep(&folder);
+    let path = folder.join("exclude");
     // Bytes, not text: what is there is the user's.
     let mut new = read(&path)?.unwrap_or_default();
     let missing = missing_in(&new);
@@ -131,6 +134,25 @@ pub(crate) fn unexcluded(common_folder: &Path) -> Result<bool, StoreError> {
 mod tests {
     use super::*;
     use rustix::fs::{CWD, Mode, mkfifoat};
+
+    #[test]
+    fn what_a_killed_process_left_beside_the_file_goes() {
+        let git = tempfile::tempdir().unwrap();
+        let info = git.path().join("info");
+        std::fs::create_dir(&info).unwrap();
+        for name in [".premath-tmp-4194300-1-0", "theirs"] {
+            std::fs::write(info.join(name), "").unwrap();
+        }
+        for is_added in [true, false] {
+            assert_eq!(exclude_from_status_in(git.path()).unwrap(), is_added);
+            let mut names: Vec<_> = std::fs::read_dir(&info)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name())
+                .collect();
+            names.sort();
+            assert_eq!(names, ["exclude", "theirs"]);
+        }
+    }
 
     #[test]
     fn a_pipe_in_place_of_the_file_is_not_waited_for() {

@@ -55,7 +55,8 @@ fn is_within(folder: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use git2::{Index, IndexEntry, IndexTime};
+    use crate::index_entry::unknown_entry;
+    use git2::Index;
 
     #[test]
     fn entries_are_those_that_git_finds_in_any_order() {
@@ -64,21 +65,8 @@ mod tests {
         let paths = ["a", "a.b/c", "b/a", "b/b/c/d", "b/b.c", "b.c", "b/bb/d"];
         let mut index = Index::new().unwrap();
         for path in paths {
-            let time = IndexTime::new(0, 0);
-            let entry = IndexEntry {
-                ctime: time,
-                mtime: time,
-                dev: 0,
-                ino: 0,
-                mode: 0o100_644,
-                uid: 0,
-                gid: 0,
-                file_size: 0,
-                id: repository.blob(path.as_bytes()).unwrap(),
-                flags: 0,
-                flags_extended: 0,
-                path: path.into(),
-            };
+            let blob = repository.blob(path.as_bytes()).unwrap();
+            let entry = unknown_entry(path.as_bytes(), (0o100_644, blob));
             index.add(&entry).unwrap();
         }
         let tree = index.write_tree_to(&repository).unwrap();

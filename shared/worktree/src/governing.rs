@@ -5,6 +5,7 @@ mod origin;
 
 pub use origin::landed;
 
+use crate::mode::mode_of;
 use git2::{ErrorCode, ObjectType, Oid, Patch, Repository};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::sha256_hex;
@@ -204,7 +205,7 @@ pub fn committed(root: &Path, commit: &str, path: &str, digest: &str) -> Option<
     let entry = commit.tree().ok()?.get_path(Path::new(path)).ok()?;
     let object = entry.to_object(&repository).ok()?;
     let mut content = object.peel_to_blob().ok()?.content().to_vec();
-    if entry.filemode() == i32::from(git2::FileMode::Link) {
+    if mode_of(&entry) == i32::from(git2::FileMode::Link) {
         content = [b"link: ", &*content].concat();
     }
     (digest_of(&content) == digest).then_some(content)

@@ -1,9 +1,8 @@
 //! What a commit changed.
 
-use super::{
-    CONTENT_MAX, DiffSide, Difference, SUBMODULE, SideContent, WorkDiff, WorkDiffMaker, is_kind,
-};
-use git2::{Commit, Delta, DiffFile, ObjectType, Oid, Repository};
+use super::{CONTENT_MAX, DiffSide, Difference, SideContent, WorkDiff, WorkDiffMaker};
+use crate::mode::{SUBMODULE, is_kind};
+use git2::{Commit, DiffFile, ObjectType, Oid, Repository};
 use std::path::Path;
 
 /// What a commit changed cannot be read.
@@ -102,10 +101,8 @@ impl CommitDiff {
                 made.leave_out();
                 continue;
             }
-            let old =
-                (delta.status() != Delta::Added).then(|| self.side(before, &delta.old_file()));
-            let new =
-                (delta.status() != Delta::Deleted).then(|| self.side(after, &delta.new_file()));
+            let old = before.map(|mode| self.side(mode, &delta.old_file()));
+            let new = after.map(|mode| self.side(mode, &delta.new_file()));
             let file = match &new {
                 Some(_) => delta.new_file(),
                 None => delta.old_file(),

@@ -7,7 +7,7 @@ mod make;
 
 pub(crate) use commit::blob_content;
 pub use commit::{CommitDiff, DiffError};
-pub(crate) use difference::{Difference, LINK, SUBMODULE, canonical, is_kind, is_relative};
+pub(crate) use difference::{Difference, UNKNOWN, may_be};
 pub(crate) use make::WorkDiffMaker;
 
 /// The largest content that is compared by its lines.

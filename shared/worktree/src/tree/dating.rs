@@ -7,6 +7,7 @@ use super::index_file;
 use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
+use crate::mode::{SUBMODULE, is_kind};
 use git2::{Index, IndexEntry, IndexEntryExtendedFlag, Oid};
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
 use std::collections::BTreeSet;
@@ -17,9 +18,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The time of every file and folder that is as in the base: 2001-09-09.
 const SETTLED: i64 = 1_000_000_000;
-
-/// The mode of a submodule's entry.
-const SUBMODULE: u32 = 0o160_000;
 
 impl Tree {
     /// Returns the times of files that are written into a checkout for the first
@@ -188,7 +186,7 @@ impl Dates {
     /// Dates a file, whose time is known from the index.
     fn file(&mut self, entry: &IndexEntry) -> io::Result<()> {
         let left_out = IndexEntryExtendedFlag::SKIP_WORKTREE.bits();
-        if entry.mode == SUBMODULE || entry.flags_extended & left_out != 0 {
+        if is_kind(entry.mode, SUBMODULE) || entry.flags_extended & left_out != 0 {
             return Ok(());
         }
         let name = &entry.path;

@@ -4,6 +4,7 @@
 
 use super::overlay::{FOLDER, Leaf, Overlay};
 use super::{Tree, TreeError};
+use crate::mode::mode_of;
 use git2::{FileMode, Oid, Repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -92,7 +93,7 @@ fn entries(git: &Repository, folders: [Option<Oid>; 2]) -> Result<Sides, git2::E
         let folder = folder.map(|id| git.find_tree(id)).transpose()?;
         for entry in folder.iter().flat_map(git2::Tree::iter) {
             let sides = names.entry(entry.name_bytes().to_vec()).or_default();
-            sides[side] = Some((entry.filemode(), entry.id()));
+            sides[side] = Some((mode_of(&entry), entry.id()));
         }
     }
     Ok(names)

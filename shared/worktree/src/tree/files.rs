@@ -8,6 +8,7 @@ use super::exclusion::{Exclusion, RULES};
 use super::private::settings_folder;
 use super::scan::{FileStamp, Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
+use crate::mode::{LINK, SUBMODULE, canonical, is_kind};
 use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
 use rustix::fs::{FileType, Stat};
 use std::collections::HashSet;
@@ -21,10 +22,6 @@ const FILES_MAX: usize = 500_000;
 const FILE_MAX: u64 = 1 << 30;
 /// The largest text whose line ends are converted.
 pub(super) const TEXT_MAX: u64 = 64 << 20;
-/// The kind of an index entry, without its rights.
-const KIND: u32 = 0o170_000;
-const LINK: u32 = 0o120_000;
-const SUBMODULE: u32 = 0o160_000;
 
 /// What the index knows: its files and submodules by their paths, sorted.
 #[derive(Default)]
@@ -63,7 +60,7 @@ impl Tree {
         for mut entry in index.iter() {
             let is_left_out =
                 entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
-            if entry.mode & KIND == SUBMODULE {
+            if is_kind(entry.mode, SUBMODULE) {
                 tracked.submodules.insert(entry.path);
                 continue;
             }
@@ -140,7 +137,9 @@ impl Tree {
         let mode = i32::try_from(entry.mode).ok()?;
         let as_before = (!modes).then_some((mode, entry.id));
         match self.leaf(root, &entry.path, as_before).ok()? {
-            Found::File(leaf, found) if leaf == (mode, entry.id) => {
+            Found::File(leaf, found)
+                if leaf.1 == entry.id && canonical(leaf.0 as u32) == canonical(entry.mode) =>
+            {
                 debug_assert!(self.looks_only || stat.st_ino == found.st_ino);
                 Some(index_entry(&entry.path, leaf, &found))
             }
@@ -391,7 +390,7 @@ fn is_like_repository(names: &[(Vec<u8>, FileType)]) -> bool {
 /// Returns whether a file's times, number, size and kind are those that an
 /// index knows, and were so for certain when the index was written.
 pub(super) fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64, u64)>) -> bool {
-    let is_link = entry.mode & KIND == LINK;
+    let is_link = is_kind(entry.mode, LINK);
     let expected = if is_link {
         FileType::Symlink
     } else {

@@ -4,6 +4,7 @@
 use super::beneath::path;
 use super::ignore_rules::parsed;
 use super::{Tree, TreeError};
+use crate::mode::mode_of;
 use git2::{ObjectType, Oid};
 use ignore::gitignore::Gitignore;
 
@@ -78,7 +79,7 @@ impl Tree {
                 let mut name: Vec<u8> = at.clone();
                 name.extend_from_slice(entry.name_bytes());
                 if entry.kind() != Some(ObjectType::Tree) {
-                    visit(&name, entry.filemode(), entry.id());
+                    visit(&name, mode_of(&entry), entry.id());
                     continue;
                 }
                 let below = self

@@ -1,23 +1,28 @@
 //! An index file that a command may have written.
 //!
 //! An entry states the length of its name; libgit2 does not check it, and git2 copies
-//! that many bytes. So a file is checked before they read it.
+//! that many bytes. So a file is checked before they read it. With isolation a step
+//! has a git folder of its own, of which nothing is read; without it, or in a
+//! person's own worktree, it can write the index that is read here.
 
-use crate::diff::is_relative;
+use crate::mode::{FILE, LINK, SUBMODULE, is_kind};
 use git2::Index;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest file that is read: that of some millions of files.
-const SIZE_MAX: u64 = 1 << 30;
+/// The largest file that is read, and the most bytes of names in one: those of
+/// some two million files.
+const SIZE_MAX: usize = 256 << 20;
 const HEADER: usize = 12;
 /// The digest at the end of the file.
 const TRAILER: usize = 20;
 /// The numbers and times of an entry, its digest and its flags.
 const FIELDS: usize = 62;
 const MODE_AT: usize = 24;
+/// What an index has; libgit2 skips anything else.
+const KINDS: [u32; 3] = [FILE, LINK, SUBMODULE];
 const FLAGS_AT: usize = 60;
 const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
@@ -32,8 +37,6 @@ const DEPTH_MAX: usize = 1_000;
 /// What is kept of trees.
 const TREES: &[u8] = b"TREE";
 const DIGEST: usize = 20;
-const KINDS: [u32; 3] = [0o100_000, 0o120_000, 0o160_000];
-const KIND: u32 = 0o170_000;
 
 /// Opens an index file; one that is not there is empty.
 ///
@@ -56,6 +59,7 @@ pub(crate) fn open_copy(at: &Path) -> io::Result<Index> {
     let content = read(at)?.ok_or_else(|| wrong("there is no index"))?;
     check(&content)?;
     let (_open, copy) = premath_platform::file::in_memory(&content)?;
+    drop(content);
     Index::open(&copy).map_err(other)
 }
 
@@ -67,12 +71,13 @@ fn read(at: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error.into()),
     };
     let stat = rustix::fs::fstat(&file)?;
-    let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+    let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || size > SIZE_MAX {
         return Err(wrong("no regular file, or too large"));
     }
-    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    File::from(file).take(SIZE_MAX).read_to_end(&mut content)?;
+    let mut content = Vec::with_capacity(size);
+    let mut file = File::from(file).take(SIZE_MAX as u64);
+    file.read_to_end(&mut content)?;
     Ok(Some(content))
 }
 
@@ -89,8 +94,14 @@ fn check(content: &[u8]) -> io::Result<()> {
         return Err(wrong("no index of version 2, 3 or 4"));
     }
     let (mut last, mut name): ((Vec<u8>, u16), Vec<u8>) = Default::default();
+    // Compressed names are more bytes than the file has.
+    let mut names = 0;
     for entry in 0..u32_at(header, 8) {
         let stage = rest.entry(version, &last.0, &mut name)?;
+        names += name.len();
+        if names > SIZE_MAX {
+            return Err(wrong("its names are too long together"));
+        }
         if entry > 0 && (name.as_slice(), stage) <= (last.0.as_slice(), last.1) {
             return Err(wrong("its entries are not in order"));
         }
@@ -108,8 +119,8 @@ fn check(content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Refuses trees that are deeper than libgit2 could follow, and more of them than
-/// there is room for: it reserves memory for as many as a tree says.
+/// Refuses trees that are deeper than libgit2 could follow, and fewer of them than
+/// a tree states: it reserves memory for so many.
 fn check_trees(mut rest: Rest<'_>) -> io::Result<()> {
     // How many trees are still to come in each of the open ones.
     let mut open = vec![1_usize];
@@ -120,14 +131,18 @@ fn check_trees(mut rest: Rest<'_>) -> io::Result<()> {
         }
         *left -= 1;
         rest.until(0)?;
-        let is_known = !rest.until(b' ')?.starts_with(b"-");
+        let is_known = match rest.until(b' ')? {
+            b"-1" => false,
+            count if count.iter().all(u8::is_ascii_digit) => true,
+            _ => return Err(wrong("a tree has a wrong number of entries")),
+        };
         let below = str::from_utf8(rest.until(b'\n')?).map_err(io::Error::other)?;
         let below: usize = below.parse().map_err(io::Error::other)?;
         if is_known {
             rest.take(DIGEST)?;
         }
-        if below > rest.content.len() || open.len() > DEPTH_MAX {
-            return Err(wrong("its trees are too many or too deep"));
+        if open.len() > DEPTH_MAX {
+            return Err(wrong("its trees are too deep"));
         }
         open.push(below);
     }
@@ -153,7 +168,8 @@ impl<'a> Rest<'a> {
     fn entry(&mut self, version: u32, last: &[u8], name: &mut Vec<u8>) -> io::Result<u16> {
         let start = self.at;
         let fields = self.take(FIELDS)?;
-        if !KINDS.contains(&(u32_at(fields, MODE_AT) & KIND)) {
+        let mode = u32_at(fields, MODE_AT);
+        if !KINDS.iter().any(|kind| is_kind(mode, *kind)) {
             return Err(wrong("an entry is neither a file nor a submodule"));
         }
         let flags = u16::from_be_bytes([fields[FLAGS_AT], fields[FLAGS_AT + 1]]);
@@ -211,6 +227,12 @@ impl<'a> Rest<'a> {
             value = next.ok_or_else(|| wrong("a number is too large"))?;
         }
     }
+}
+
+/// Returns whether a path has only names of files and folders.
+fn is_relative(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/')
+        .all(|name| ![b"".as_slice(), b".", b".."].contains(&name))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -9,7 +9,8 @@ use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent, too_deep};
 use super::manifest::digest_of;
 use super::{Tree, TreeError, is_ours};
-use crate::diff::{LINK, is_kind};
+use crate::diff::may_be;
+use crate::mode::LINK;
 use git2::ObjectType;
 use rustix::fs::{FileType, removexattr};
 use rustix::io::Errno;
@@ -140,7 +141,7 @@ impl Tree {
 }
 
 /// Returns whether a change has an effect on files that it does not touch.
-fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>, modes: [u32; 2]) -> bool {
+fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>, modes: [Option<u32>; 2]) -> bool {
     let is_attributes = |file: &git2::DiffFile<'_>| {
         let name = file.path().and_then(Path::file_name);
         name.is_some_and(|name| name == ".gitattributes")
@@ -148,7 +149,7 @@ fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>, modes: [u32; 2]) -> bool {
     [delta.old_file(), delta.new_file()]
         .iter()
         .any(is_attributes)
-        || modes.iter().any(|mode| is_kind(*mode, LINK))
+        || may_be(modes, LINK)
 }
 
 /// Returns whether what is in a folder is what a layer had when it was made. A

@@ -6,8 +6,9 @@ use super::named_checkout::leaf;
 use super::reset::Ignored;
 use super::scan::Scan;
 use super::{Base, CLEAN_FOR, OwnFiles, Tree, TreeError};
-use crate::diff::{SUBMODULE, is_kind};
+use crate::diff::may_be;
 use crate::entry_lookup::EntryLookup;
+use crate::mode::SUBMODULE;
 use git2::{Delta, IndexEntry, ObjectType, Oid};
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -148,7 +149,7 @@ impl Tree {
         };
         let mut names = BTreeSet::new();
         for (delta, modes) in difference.changes() {
-            if modes.iter().any(|mode| is_kind(*mode, SUBMODULE)) {
+            if may_be(modes, SUBMODULE) {
                 return Ok(None);
             }
             let Some(name) = delta.new_file().path_bytes() else {

@@ -6,6 +6,7 @@ use super::overlay::Leaf;
 use super::scan::index_entry;
 use super::{Tree, TreeError};
 use crate::entry_lookup::EntryLookup;
+use crate::mode::mode_of;
 use git2::build::CheckoutBuilder;
 use git2::{FileMode, IndexEntry, ObjectType, Oid};
 use rustix::fs::FileType;
@@ -127,5 +128,5 @@ impl Tree {
 /// Returns mode and object of a file of a tree.
 pub(super) fn leaf(lookup: &EntryLookup<'_>, name: &[u8]) -> Option<(i32, Oid)> {
     let entry = lookup.get(name)?;
-    (entry.kind() == Some(ObjectType::Blob)).then(|| (entry.filemode(), entry.id()))
+    (entry.kind() == Some(ObjectType::Blob)).then(|| (mode_of(&entry), entry.id()))
 }

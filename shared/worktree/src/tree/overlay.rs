@@ -1,5 +1,6 @@
 //! A git tree with some of its paths replaced.
 
+use crate::mode::is_kind;
 use git2::{ObjectType, Oid, Repository, Tree};
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use std::collections::BTreeMap;
 pub(super) type Leaf = (i32, Oid);
 
 /// The mode of a folder.
-pub(super) const FOLDER: i32 = 0o040_000;
+pub(super) const FOLDER: i32 = crate::mode::FOLDER as i32;
 
 /// Returns whether a mode is that of a folder. Other tools than git write some with
 /// rights in them, and git takes them for folders too.
 const fn is_folder(mode: i32) -> bool {
-    mode & 0o170_000 == FOLDER
+    is_kind(mode as u32, crate::mode::FOLDER)
 }
 
 /// The paths of one folder that are replaced.

@@ -8,9 +8,10 @@
 use super::beneath::{kind, path};
 use super::index_file;
 use super::restore::refresh;
-use super::scan::{FileStamp, unknown_entry};
+use super::scan::FileStamp;
 use super::{Tree, TreeError};
-use crate::diff::{Difference, canonical};
+use crate::diff::Difference;
+use crate::index_entry::unknown_entry;
 use git2::{Delta, Index, IndexEntry, Oid};
 use rustix::fs::FileType;
 use std::path::PathBuf;
@@ -139,14 +140,10 @@ fn replace(index: &mut Index, difference: &Difference<'_>) -> Result<(), git2::E
             index.remove(path(name), 0)?;
         }
     }
-    for (delta, [_, mode]) in difference.changes() {
+    for (delta, [_, after]) in difference.changes() {
         let file = delta.new_file();
-        if let Some(name) = file.path_bytes()
-            && delta.status() != Delta::Deleted
-        {
-            let mut entry = unknown_entry(name, (0, file.id()));
-            entry.mode = canonical(mode);
-            index.add(&entry)?;
+        if let (Some(name), Some(mode)) = (file.path_bytes(), after) {
+            index.add(&unknown_entry(name, (mode as i32, file.id())))?;
         }
     }
     Ok(())

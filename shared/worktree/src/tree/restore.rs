@@ -7,6 +7,7 @@ use super::made_folder::has_attribute;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
 use crate::entry_lookup::EntryLookup;
+use crate::mode::canonical;
 use git2::{Commit, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Reference};
 use jiff::Timestamp;
 use rustix::fs::{FileType, Mode, fstat};
@@ -431,7 +432,7 @@ pub(super) fn refresh(
     // The times are of files that the tree has; any other was of another tree.
     for entry in entries {
         let known = index.get_path(path(&entry.path), 0);
-        if known.is_some_and(|known| (known.id, known.mode) == (entry.id, entry.mode)) {
+        if known.is_some_and(|known| (known.id, canonical(known.mode)) == (entry.id, entry.mode)) {
             index.add(entry)?;
         }
     }

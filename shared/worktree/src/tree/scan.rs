@@ -13,10 +13,12 @@ use super::overlay::{Leaf, Overlay};
 use super::plain::PlainIndex;
 use super::sparse::Absence;
 use super::{Tree, TreeError};
-use crate::diff::{Difference, SUBMODULE, is_kind};
+use crate::diff::{Difference, UNKNOWN};
 use crate::entry_lookup::EntryLookup;
+use crate::index_entry::unknown_entry;
+use crate::mode::{FILE, SUBMODULE, canonical, is_kind};
 use git2::{
-    FileMode, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime, ObjectType, Oid,
+    Delta, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime, ObjectType, Oid,
 };
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
@@ -71,6 +73,15 @@ impl Scan {
         tree: &Tree,
     ) {
         for (delta, modes) in staged.changes() {
+            // Git's index has only the modes that git writes; git sees no change here.
+            if let [Some(before), Some(after)] = modes
+                && delta.status() == Delta::Modified
+                && ![before, after].contains(&UNKNOWN)
+                && delta.old_file().id() == delta.new_file().id()
+                && canonical(before) == canonical(after)
+            {
+                continue;
+            }
             for (file, mode) in [delta.old_file(), delta.new_file()].iter().zip(modes) {
                 let Some(bytes) = file.path_bytes() else {
                     continue;
@@ -78,7 +89,7 @@ impl Scan {
                 if tree.is_skipped(bytes) {
                     continue;
                 }
-                let is_link = is_kind(mode, SUBMODULE);
+                let is_link = mode.is_some_and(|mode| is_kind(mode, SUBMODULE));
                 if is_link && target.get_path(path(bytes)).is_err() {
                     self.nested.insert(bytes.to_vec());
                 } else {
@@ -323,7 +334,7 @@ impl Tree {
                     Some(leaf)
                 }
                 // A submodule is what the commit says.
-                Found::Folder => old.filter(|(mode, _)| *mode == i32::from(FileMode::Commit)),
+                Found::Folder => old.filter(|(mode, _)| is_kind(*mode as u32, SUBMODULE)),
                 Found::Nothing => None,
             };
             overlay.put(name, leaf);
@@ -355,7 +366,7 @@ impl Tree {
                 let executable = stat.st_mode & 0o100 != 0;
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
                 // In place of a link, its content would be a link's text.
-                let is_file = |(mode, _): &Leaf| mode & 0o170_000 == 0o100_000;
+                let is_file = |(mode, _): &Leaf| is_kind(*mode as u32, FILE);
                 let mode = as_before.filter(is_file).map_or(mode, |(mode, _)| mode);
                 let stamp = FileStamp::of(&stat);
                 if let Some(id) = self.known(name, stamp) {
@@ -412,26 +423,6 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// Makes the index entry of a file of which nothing is known but what it is to
-/// hold.
-pub(super) fn unknown_entry(name: &[u8], (mode, id): Leaf) -> IndexEntry {
-    let time = IndexTime::new(0, 0);
-    IndexEntry {
-        ctime: time,
-        mtime: time,
-        dev: 0,
-        ino: 0,
-        mode: mode as u32,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id,
-        flags: 0,
-        flags_extended: 0,
-        path: name.to_vec(),
-    }
-}
-
 /// Returns the index entry of a file that a sparse checkout leaves out.
 pub(super) fn left_out_entry(name: &[u8], leaf: Leaf) -> IndexEntry {
     let mut entry = unknown_entry(name, leaf);
@@ -449,7 +440,7 @@ pub(super) fn index_entry(name: &[u8], (mode, id): Leaf, stat: &Stat) -> IndexEn
         mtime: time(stamp.modified),
         dev: stamp.device as u32,
         ino: stamp.inode as u32,
-        mode: mode as u32,
+        mode: canonical(mode as u32),
         uid: stat.st_uid,
         gid: stat.st_gid,
         file_size: stamp.size as u32,

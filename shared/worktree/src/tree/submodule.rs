@@ -6,6 +6,7 @@ use super::beneath::{Beneath, path};
 use super::manifest::digest_of;
 use super::{Tree, TreeError};
 use crate::entry_lookup::EntryLookup;
+use crate::mode::mode_of;
 use git2::FileMode;
 use rustix::fs::{CWD, Mode, openat};
 use std::fs;
@@ -43,7 +44,7 @@ impl Tree {
         let root = self.beneath()?;
         for name in &scan.submodules {
             let entry = lookup.get(name);
-            let entry = entry.filter(|entry| entry.filemode() == i32::from(FileMode::Commit));
+            let entry = entry.filter(|entry| mode_of(entry) == i32::from(FileMode::Commit));
             let head = head_of(&root, git, name);
             if let (Some(entry), Some(head)) = (entry, head)
                 && entry.id().to_string() != head

@@ -78,6 +78,7 @@ mod filters;
 mod git_file;
 mod hostile;
 mod movement;
+mod odd;
 mod own_files;
 mod project;
 mod relocation;

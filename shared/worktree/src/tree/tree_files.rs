@@ -1,6 +1,7 @@
 //! The files of a tree in the order of an index, one after the other.
 
 use super::overlay::Leaf;
+use crate::mode::mode_of;
 use git2::{ObjectType, Repository, Tree};
 
 /// A walk over all files and submodules of a tree. It holds one tree of each
@@ -35,7 +36,7 @@ impl<'a> TreeFiles<'a> {
             let mut at = folder.clone();
             at.extend_from_slice(entry.name_bytes());
             if entry.kind() != Some(ObjectType::Tree) {
-                return Ok(Some((at, (entry.filemode(), entry.id()))));
+                return Ok(Some((at, (mode_of(&entry), entry.id()))));
             }
             let id = entry.id();
             drop(entry);

@@ -5,6 +5,7 @@ use super::beneath::{Beneath, kind, path};
 use super::{Tree, TreeError};
 use crate::diff::{DiffSide, SideContent, WorkDiff, WorkDiffMaker, blob_content};
 use crate::entry_lookup::EntryLookup;
+use crate::mode::{LINK, SUBMODULE, is_kind};
 use rustix::fs::FileType;
 use std::io;
 use std::path::Path;
@@ -74,13 +75,15 @@ impl Tree {
                 _ if is_executable => 0o100_755,
                 _ => 0o100_644,
             },
-            FileType::Symlink => 0o120_000,
+            FileType::Symlink => LINK,
             // A submodule is what the commit says.
             FileType::Directory => {
-                return old.filter(|old| old.mode == 0o160_000).map(|old| DiffSide {
-                    mode: old.mode,
-                    content: old.content.clone(),
-                });
+                return old
+                    .filter(|old| is_kind(old.mode, SUBMODULE))
+                    .map(|old| DiffSide {
+                        mode: old.mode,
+                        content: old.content.clone(),
+                    });
             }
             _ => return Some(unreadable(0, &io::ErrorKind::Unsupported.into())),
         };

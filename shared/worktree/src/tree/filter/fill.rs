@@ -7,6 +7,7 @@ use super::super::named_checkout::leaf;
 use super::super::scan::FileStamp;
 use super::super::{Tree, TreeError};
 use crate::entry_lookup::EntryLookup;
+use crate::mode::{FILE, is_kind};
 use git2::{IndexEntry, ObjectType, Oid};
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,7 +72,7 @@ impl Tree {
             let found = found.map_err(self.refused("look at", path(&entry.path)))?;
             let Some(stat) = found else { continue };
             let wanted = leaf(&lookup, &entry.path).map(|(_, id)| id);
-            let is_wanted = wanted == Some(entry.id) && entry.mode & 0o170_000 == 0o100_000;
+            let is_wanted = wanted == Some(entry.id) && is_kind(entry.mode, FILE);
             if is_wanted
                 && (is_as_known(&entry, &stat, written) || self.is_unfiltered(root, &entry))
             {

@@ -17,8 +17,9 @@ mod smudge;
 pub use definition::{FilterDefinitions, FilterError};
 
 use super::private::set_up;
+use crate::index_entry::unknown_entry;
+use crate::mode::FILE;
 use git2::{Index, Repository};
-use place::entry;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,8 @@ impl Filters {
         fs::write(git.join("HEAD"), "ref: refs/heads/none\n")?;
         let mut index = Index::open(&git.join("index")).map_err(other)?;
         for (name, id) in &definitions.files {
-            index.add(&entry(name, *id)).map_err(other)?;
+            let entry = unknown_entry(name, (FILE as i32, *id));
+            index.add(&entry).map_err(other)?;
         }
         index.write().map_err(other)?;
         let attributes = Repository::open_bare(&git).map_err(other)?;

@@ -3,7 +3,9 @@
 
 use super::super::beneath::{Beneath, path};
 use super::{FilterEnd, FilterRun, Filters, lfs};
-use git2::{Index, IndexEntry, IndexTime, Oid, Repository};
+use crate::index_entry::unknown_entry;
+use crate::mode::FILE;
+use git2::{Index, Oid, Repository};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::symlink;
@@ -88,7 +90,7 @@ impl<'a> RunFolder<'a> {
     ) -> Result<(), git2::Error> {
         let mut index = Index::open(&self.git.join("index"))?;
         for (name, id) in files {
-            index.add(&entry(name, id))?;
+            index.add(&unknown_entry(name, (FILE as i32, id)))?;
         }
         index.write()
     }
@@ -119,23 +121,5 @@ impl Drop for RunFolder<'_> {
         if let Err(error) = self.delete() {
             tracing::warn!(%error, "what a filter wrote is left");
         }
-    }
-}
-
-/// Makes an index entry of which only the content is known.
-pub(super) fn entry(name: &[u8], id: Oid) -> IndexEntry {
-    IndexEntry {
-        ctime: IndexTime::new(0, 0),
-        mtime: IndexTime::new(0, 0),
-        dev: 0,
-        ino: 0,
-        mode: 0o100_644,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id,
-        flags: 0,
-        flags_extended: 0,
-        path: name.to_vec(),
     }
 }

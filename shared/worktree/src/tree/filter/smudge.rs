@@ -5,6 +5,7 @@ use super::super::named_checkout::leaf;
 use super::super::{Tree, TreeError};
 use super::place::RunFolder;
 use crate::entry_lookup::EntryLookup;
+use crate::mode::{FILE, is_kind};
 use git2::Oid;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -32,7 +33,7 @@ impl Tree {
         for name in names {
             let name = name.as_os_str().as_encoded_bytes();
             if let Some(leaf) = leaf(&lookup, name)
-                && leaf.0 & 0o170_000 == 0o100_000
+                && is_kind(leaf.0 as u32, FILE)
                 && filters.of(name).is_some()
             {
                 files.push((name, leaf));

@@ -2,7 +2,6 @@
 //! outside the worktree.
 
 use super::*;
-use crate::diff::{CommitDiff, Difference};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +9,7 @@ use std::path::PathBuf;
 
 /// A repository with a lane's linked worktree on the branch `l1`.
 pub(super) struct Lane {
-    folder: tempfile::TempDir,
+    pub(super) folder: tempfile::TempDir,
     pub(super) main: Repository,
     pub(super) tree: Tree,
     pub(super) base: Base,
@@ -522,113 +521,4 @@ fn a_file_in_place_of_a_link_is_a_file_where_modes_are_not_looked_at() {
     let mode = |name| committed.get_name(name).unwrap().filemode_raw();
     assert_eq!(mode("link"), 0o100_644);
     assert_eq!(mode("a.txt"), 0o100_644);
-}
-
-/// Modes that no git writes, and a tree can have.
-const ODD_MODES: [u32; 7] = [
-    0, 0o100_000, 0o100_600, 0o100_777, 0o120_777, 0o160_755, 0o170_000,
-];
-
-#[test]
-fn a_tree_with_modes_that_git_does_not_write_stops_nothing() {
-    for mode in ODD_MODES {
-        let lane = Lane::new();
-        let repository = &lane.tree.repository;
-        let parent = lane.tree.head().unwrap();
-        let blob = repository.blob(b"odd\n").unwrap();
-        let entry = |mode: u32, name: &str, id: Oid| {
-            [format!("{mode:o} {name}\0").as_bytes(), id.as_bytes()].concat()
-        };
-        let tree = parent.tree().unwrap();
-        let mut raw = Vec::new();
-        for name in [".gitignore", ".premath", "a.txt", "d"] {
-            let kept = tree.get_name(name).unwrap();
-            raw.extend(entry(kept.filemode_raw() as u32, name, kept.id()));
-        }
-        raw.extend(entry(mode, "odd", blob));
-        let odb = repository.odb().unwrap();
-        let raw = odb.write(git2::ObjectType::Tree, &raw).unwrap();
-        let raw = repository.find_tree(raw).unwrap();
-        let author = Signature::now("t", "t@localhost").unwrap();
-        let odd = repository
-            .commit(Some("HEAD"), &author, &author, "odd", &raw, &[&parent])
-            .unwrap();
-        assert_eq!(lane.tree.changes().unwrap(), ["odd"], "{mode:o}");
-        let diff = CommitDiff::open(&lane.folder.path().join("main")).unwrap();
-        let diff = diff.of_commit(&odd.to_string()).unwrap();
-        assert_eq!(diff.files.len(), 1, "{mode:o}");
-        assert!(!lane.left().is_empty(), "{mode:o}");
-    }
-}
-
-/// Replaces bytes of the index that lie so far before the name `a.txt`.
-fn patch_index(lane: &Lane, before: usize, bytes: &[u8]) {
-    let file = lane.tree.git_folder().join("index");
-    let mut content = fs::read(&file).unwrap();
-    let name = content.windows(5).position(|found| found == b"a.txt");
-    let at = name.unwrap() - before;
-    content[at..at + bytes.len()].copy_from_slice(bytes);
-    write_index(lane, content);
-}
-
-/// Git does not look at a digest of zeros.
-fn write_index(lane: &Lane, mut content: Vec<u8>) {
-    let end = content.len();
-    content[end - 20..].fill(0);
-    fs::write(lane.tree.git_folder().join("index"), content).unwrap();
-}
-
-fn hides_nothing(lane: &Lane, case: &str) {
-    lane.tree.changes().unwrap();
-    lane.write("a.txt", "b");
-    let changes = lane.tree.changes().unwrap();
-    assert!(changes.contains(&"a.txt".to_owned()), "{case}: {changes:?}");
-    assert!(!lane.left().is_empty(), "{case}");
-}
-
-#[test]
-fn an_index_that_git_does_not_write_hides_nothing() {
-    // The fields of an entry are before its name: the mode, and the name's length.
-    let odd = ODD_MODES.map(|mode| (62 - 24, mode.to_be_bytes().to_vec()));
-    let lengths = [0_u16, 4, 6, 0x0ffe, 0x0fff].map(|length| (2, length.to_be_bytes().to_vec()));
-    let names = ["/.txt", "a//xt", "..../"].map(|name| (0, name.as_bytes().to_vec()));
-    for (before, bytes) in odd.into_iter().chain(lengths).chain(names) {
-        let lane = Lane::new();
-        patch_index(&lane, before, &bytes);
-        hides_nothing(&lane, &format!("{before} {bytes:?}"));
-    }
-}
-
-#[test]
-fn an_index_with_too_many_or_too_deep_trees_is_not_read() {
-    let deep = [b"\0-1 1\n".repeat(500_000), b"\0-1 0\n".to_vec()].concat();
-    let many = b"\0-1 2000000000\n".to_vec();
-    for trees in [deep, many] {
-        let lane = Lane::new();
-        let mut content = fs::read(lane.tree.git_folder().join("index")).unwrap();
-        content.truncate(content.len() - 20);
-        let known = content.windows(4).position(|found| found == b"TREE");
-        content.truncate(known.unwrap_or(content.len()));
-        content.extend(b"TREE");
-        content.extend(u32::try_from(trees.len()).unwrap().to_be_bytes());
-        content.extend(&trees);
-        content.extend([0; 20]);
-        write_index(&lane, content);
-        hides_nothing(&lane, &format!("{} bytes", trees.len()));
-    }
-}
-
-#[test]
-fn a_tree_with_a_name_above_itself_is_compared_with_an_index() {
-    let lane = Lane::new();
-    let repository = &lane.tree.repository;
-    let head = lane.tree.head().unwrap().tree().unwrap();
-    let file = head.get_name("a.txt").unwrap().id();
-    let odd = [b"100644 ..\0", file.as_bytes()].concat();
-    let odb = repository.odb().unwrap();
-    let odd = odb.write(git2::ObjectType::Tree, &odd).unwrap();
-    let odd = repository.find_tree(odd).unwrap();
-    let index = repository.index().unwrap();
-    let difference = Difference::of_index(repository, &odd, &index).unwrap();
-    assert!(difference.changes().count() > 1);
 }
