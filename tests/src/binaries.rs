@@ -30,7 +30,9 @@ impl Binaries {
 /// process.
 ///
 /// `cargo test` builds the binaries of the package under test only, and this
-/// package has none of them. It does not hold its build lock while tests run.
+/// package has none of them. It does not hold its build lock while tests run. The
+/// whole workspace is built: of a part of it the dependencies have other features,
+/// and would be compiled once more.
 pub fn binaries() -> &'static Binaries {
     static BINARIES: OnceLock<Binaries> = OnceLock::new();
     BINARIES.get_or_init(|| match std::env::var_os(GIVEN) {
@@ -91,11 +93,7 @@ fn build() -> Binaries {
     let mut command = command(&cargo);
     command
         .current_dir(workspace())
-        .args(["build", "--locked", "--bins", "--quiet"])
-        .args(["-p", "harness-coordinator"])
-        .args(["-p", "harness-worker"])
-        .args(["-p", "premath-cli"])
-        .args(["-p", "premath-hook"])
+        .args(["build", "--locked", "--workspace", "--bins", "--quiet"])
         .args(["--message-format", "json-render-diagnostics"])
         .arg("--target-dir")
         .arg(&build.target)
