@@ -7,6 +7,7 @@ use crate::landing::{
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_tests::image::scripted_engine;
 use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -508,6 +509,31 @@ fn work_whose_check_was_cut_is_not_pushed_by_the_next_run() {
     );
     let pushed = remote.git(&["log", "--walk-reflogs", "--format=%s", TARGET]);
     assert!(!pushed.contains("b: "), "{pushed}");
+}
+
+/// The remote holds its lock of the branch while the harness dies: git leaves the
+/// lock there if it is killed at once, and no later push could succeed.
+#[test]
+fn a_push_that_a_death_cuts_leaves_no_lock_at_the_remote() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let remote = Remote::of(&scratch);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    let locked = scratch.folder().join("locked");
+    let hooks = scratch.folder().join("remote.git/hooks");
+    let waits = format!(
+        "[ \"$1\" != prepared ] || [ -e '{0}' ] || {{ : > '{0}'; sleep 60; }}",
+        locked.display()
+    );
+    fs::create_dir_all(&hooks).unwrap();
+    scripted_engine(&hooks, "reference-transaction", &waits);
+    let batch = || scratch.landing_batch(OWN, "true");
+    let killed = batch().start();
+    until(PATIENCE, || locked.exists().then_some(())).expect("the push reaches the remote");
+    killed.signal(Signal::KILL);
+    assert_eq!(killed.wait().signal, Some(9));
+    scratch.no_process_left();
+    batch().end().exits(0);
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
 }
 
 /// Attack 17: a relative URL counts from the main worktree, as for git.

@@ -244,9 +244,9 @@ impl Campaign {
     }
 
     /// Runs the batch until no issue is left that a run may take up; returns how
-    /// many runs there were. An issue whose steps were cut as often as the policy
+    /// many runs there were, and the warnings of the last one. An issue whose steps were cut as often as the policy
     /// lets them is left to the next batch.
-    fn run_to_the_end(&self) -> usize {
+    fn run_to_the_end(&self) -> (usize, String) {
         for runs in 1.. {
             let ended = self.batch().start().wait_within(END);
             self.scratch.no_process_left();
@@ -261,7 +261,7 @@ impl Campaign {
                 .filter(|one| !over.contains_key(&one.id));
             let open: Vec<&str> = open.map(|one| one.id.as_str()).collect();
             if open.is_empty() {
-                return runs;
+                return (runs, ended.stderr);
             }
             for id in open {
                 let cuts = self.cuts(id);
@@ -353,11 +353,11 @@ impl Campaign {
 
     /// What was pushed stays on the target, and in the end all of it is pushed.
     /// Returns how many pushes there were.
-    fn all_is_pushed(&self) -> usize {
+    fn all_is_pushed(&self, warnings: &str) -> usize {
         let landed = first_parents(&self.scratch).into_iter();
         let landed: Vec<String> = landed.map(|commit| commit.to_string()).collect();
         let tips = Remote::at(&self.scratch).tips();
-        assert_eq!(tips[0], landed[0]);
+        assert_eq!(tips[0], landed[0], "{warnings}");
         for tip in &tips {
             assert!(landed.contains(tip), "{tip} was pushed and taken back");
         }
@@ -427,14 +427,14 @@ fn kill_again_and_again(variant: &Variant) -> (Campaign, usize) {
     for part in 0..kills {
         campaign.kill(part, kills);
     }
-    let runs = campaign.run_to_the_end();
+    let (runs, warnings) = campaign.run_to_the_end();
     let took = began.elapsed();
     campaign.every_commit_is_green();
     let (adopted, shared) = campaign.every_issue_landed_once();
     campaign.every_failure_is_its_own();
     if campaign.pushes {
         // Each run of the batch pushes, and most are killed.
-        assert!(campaign.all_is_pushed() > 1);
+        assert!(campaign.all_is_pushed(&warnings) > 1);
     }
     let scratch = &campaign.scratch;
     every_close_is_on_the_target(scratch);

@@ -23,6 +23,9 @@ pub struct CommandSpec {
     pub limit: Duration,
     /// How long its group may take to end before it is killed.
     pub grace: Duration,
+    /// How long its group has to release what it holds where it is killed without
+    /// a grace; by default it has no time.
+    pub release: Duration,
     /// How many bytes of each output stream are kept in the stream's file.
     ///
     /// The supervisor holds up to half of it in memory for each stream.
@@ -61,6 +64,7 @@ impl CommandSpec {
             cwd: PathBuf::from("/"),
             limit: Self::LIMIT,
             grace: Self::GRACE,
+            release: Duration::ZERO,
             output_cap: Self::OUTPUT_CAP,
             stream_cap: None,
             lists: None,

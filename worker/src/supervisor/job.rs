@@ -105,6 +105,7 @@ struct Job {
     started: Instant,
     limit_at: Option<Instant>,
     grace: Duration,
+    release: Duration,
     /// Its standard output and its standard error.
     streams: [Stream; 2],
     /// What the processes that confine it report about it, where there are
@@ -117,6 +118,7 @@ impl Job {
     fn start(begin: Begin, files: [File; 2], held: &mut HeldPaths) -> Result<Self, ExitCause> {
         let id = begin.id;
         let grace = Duration::from_millis(begin.grace_ms);
+        let release = Duration::from_millis(begin.release_ms);
         let limit = Duration::from_millis(begin.limit_ms);
         let [stdout, stderr] = files;
         let unopened = |error: io::Error| spawn_failed(SpawnFailure::Other, &error);
@@ -141,6 +143,7 @@ impl Job {
             // A limit beyond the clock's end is none.
             limit_at: started.checked_add(limit),
             grace,
+            release,
             streams: [stdout, stderr],
             record,
             usage,
@@ -230,9 +233,31 @@ impl Job {
         self.phase = ShutdownPhase::Ending {
             kill_at: now.checked_add(self.grace),
         };
+        self.terminate();
+    }
+
+    fn terminate(&self) {
         let _ = kill_process_group(self.main, Signal::TERM);
         // One that was stopped would not hear it.
         let _ = kill_process_group(self.main, Signal::CONT);
+    }
+
+    /// Before what is left is killed, lets it release what it holds, where it has
+    /// time for that.
+    fn release_held(&mut self, children: &Children) {
+        if self.release.is_zero() || self.status.is_some() {
+            return;
+        }
+        self.terminate();
+        let until = Instant::now() + self.release;
+        loop {
+            let reaped = children.reap(self.unreaped());
+            self.status = self.status.or(reaped.main);
+            if reaped.alone || Instant::now() >= until {
+                return;
+            }
+            wait_for([children.pollable()], Some(until));
+        }
     }
 
     fn settle(&mut self, now: Instant) {
@@ -251,7 +276,8 @@ impl Job {
     }
 
     /// Kills what is left, completes the files, and says how it was.
-    fn clear_away(self, lane: &mut LaneSocket, children: &Children) -> Exit {
+    fn clear_away(mut self, lane: &mut LaneSocket, children: &Children) -> Exit {
+        self.release_held(children);
         let swept = children.sweep(self.unreaped(), PATIENCE);
         let status = self.status.or(swept.main);
         let end = End::of(self.record.as_ref(), status);

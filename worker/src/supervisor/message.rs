@@ -49,6 +49,8 @@ pub(super) struct Begin {
     pub(super) cwd: OsText,
     pub(super) limit_ms: u64,
     pub(super) grace_ms: u64,
+    #[serde(default)]
+    pub(super) release_ms: u64,
     pub(super) output_cap: u64,
     #[serde(default)]
     pub(super) stream_cap: Option<u64>,
@@ -78,6 +80,7 @@ impl Begin {
             cwd: OsText(spec.cwd.into_os_string()),
             limit_ms: milliseconds(spec.limit),
             grace_ms: milliseconds(spec.grace),
+            release_ms: milliseconds(spec.release),
             output_cap: spec.output_cap,
             stream_cap: spec.stream_cap,
             lists: spec.lists,

@@ -12,6 +12,7 @@ pub(crate) use phase::Phase;
 use super::Lane;
 use super::confine::{ConfineError, KeptHome};
 use super::listener::{Listener, spent};
+use super::push;
 use super::watch::LeaseWatch;
 use crate::environment;
 use crate::interrupt::LOOK;
@@ -311,6 +312,9 @@ impl Lane {
         };
         spec.limit = limit.min(budget.time.unwrap_or(Duration::MAX));
         spec.grace = limits.grace;
+        if phase == Phase::Push {
+            spec.release = push::RELEASE;
+        }
         spec.output_cap = limits.output_cap;
         spec.stream_cap = owner.agent(phase).map(|_| limits.stream_cap);
         spec.env.extend(environment::of_lane(self.index));
