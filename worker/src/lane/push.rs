@@ -15,8 +15,9 @@ use premath_worktree::landing::LandingError;
 use std::time::Duration;
 
 /// How long git has, where it is killed, to remove its locks: here, and at a remote
-/// on this machine. No later push could succeed with one of them there.
-pub(super) const RELEASE: Duration = Duration::from_secs(2);
+/// on this machine. No later push could succeed with one of them there. git takes
+/// milliseconds for it; the next batch waits three seconds for the lane's lock.
+pub(super) const RELEASE: Duration = Duration::from_millis(500);
 
 /// What pushes; names reach it as variables. It runs in the main worktree: a
 /// remote's relative URL counts from there, and the git folder of a lane is not
