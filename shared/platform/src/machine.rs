@@ -29,6 +29,17 @@ impl Memory {
     }
 }
 
+/// Returns how many processes and threads the machine has (proc_loadavg(5)); `None`
+/// where the system does not say.
+pub fn tasks() -> Option<u64> {
+    tasks_of(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+fn tasks_of(text: &str) -> Option<u64> {
+    let (_, all) = text.split_whitespace().nth(3)?.split_once('/')?;
+    all.parse().ok()
+}
+
 /// Returns the bytes of memory that the machine has.
 pub fn total_memory() -> u64 {
     let info = rustix::system::sysinfo();
@@ -72,6 +83,14 @@ pub fn network_kind(path: &Path) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processes_and_threads_are_counted() {
+        assert_eq!(tasks_of("0.20 0.18 0.12 1/80 11206\n"), Some(80));
+        assert_eq!(tasks_of("0.20 0.18 0.12 1\n"), None);
+        assert_eq!(tasks_of(""), None);
+        assert!(tasks() > Some(1));
+    }
 
     #[test]
     fn memory_is_read() {

@@ -76,10 +76,18 @@ impl HeldBytes {
             search.held.hides_memory |= is_memory;
             search.held.hides_files |= !is_memory;
         }
+        let is_socket = |name: &&Vec<u8>| name.starts_with(b"socket:");
+        let sockets = search.buffers.iter().filter(is_socket).count() as u64;
+        let mut tcp = HashSet::new();
+        // For these tables the system walks through all its connections.
         if let Some(process) = processes.first()
-            && has_waiting_connections(process.pid.as_raw_nonzero().get(), &search.buffers)
+            && sockets > 0
         {
-            search.hides();
+            let pid = process.pid.as_raw_nonzero().get();
+            tcp = tcp_sockets(pid);
+            if has_waiting_connections(pid, &search.buffers) {
+                search.hides();
+            }
         }
         let Search {
             mut held,
@@ -87,12 +95,6 @@ impl HeldBytes {
             open,
             ..
         } = search;
-        let tcp = match processes.first() {
-            Some(process) => tcp_sockets(process.pid.as_raw_nonzero().get()),
-            None => HashSet::new(),
-        };
-        let sockets = buffers.iter().filter(|name| name.starts_with(b"socket:"));
-        let sockets = sockets.count() as u64;
         let tcp = buffers.intersection(&tcp).count() as u64;
         let pipes = buffers.len() as u64 - sockets;
         held.buffers = (sockets - tcp) * SOCKET

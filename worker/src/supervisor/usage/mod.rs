@@ -13,6 +13,7 @@ mod files;
 mod held;
 mod machine;
 mod pages;
+mod room;
 
 use super::descendants::descendants_now;
 use super::message::{OsText, Resource};
@@ -20,14 +21,20 @@ use files::Written;
 use held::HeldBytes;
 use machine::MachineMemory;
 use pages::Pages;
+use premath_platform::machine::tasks;
 use premath_platform::process::Process;
+use room::Room;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often memory and processes are checked.
+/// How often memory and processes are checked: whether what the machine lost since
+/// the last list of processes can take the command over a bound.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often the processes are listed in any case. A list reads every process of the
+/// machine, for every lane.
+const LIST: Duration = Duration::from_secs(1);
 /// How often the disk is checked.
 const LOOK_AT_DISK: Duration = Duration::from_millis(500);
 /// How long the free room of the disks alone is trusted.
@@ -68,6 +75,10 @@ impl Ceilings {
 pub(super) struct CommandUsage {
     ceilings: Ceilings,
     look: Instant,
+    /// When the processes are listed although the machine has lost little.
+    list_by: Instant,
+    /// What the command had left when they were listed last.
+    room: Room,
     look_closely: Instant,
     look_at_disk: Instant,
     /// When files are measured although the disks have as much room as before.
@@ -107,6 +118,8 @@ impl CommandUsage {
             // A command that has just been started uses nothing yet, and many end
             // before the first check.
             look: now + LOOK,
+            list_by: now + LOOK,
+            room: Room::default(),
             look_closely: now,
             look_at_disk: now,
             measure_by: now + MEASURE,
@@ -130,37 +143,43 @@ impl CommandUsage {
             return None;
         }
         self.look = now + LOOK;
-        let mut processes = descendants_now();
-        let count = processes.len() as u64;
-        if self.ceilings.processes.is_some_and(|bound| count > bound) {
-            return Some(Resource::Processes);
-        }
-        // Of its children the harness has one more: the first process of the view,
-        // whose descriptors cannot be read.
         let own = own.map(|own| own.as_raw_nonzero().get());
-        processes.retain(|process| {
-            let pid = process.pid.as_raw_nonzero().get();
-            own != Some(pid) && own != Some(process.parent) && !process.zombie
-        });
-        for process in &mut processes {
-            process.pid = process.shown_as();
+        // Before the list, so that what starts or grows meanwhile counts as new.
+        let (machine, tasks) = (MachineMemory::now(), tasks());
+        if now >= self.list_by || self.room.may_be_used(machine, tasks) {
+            self.list_by = now + LIST;
+            let processes = descendants_now();
+            let count = processes.len() as u64;
+            if self.ceilings.processes.is_some_and(|bound| count > bound) {
+                return Some(Resource::Processes);
+            }
+            let processes = shown(processes, own);
+            let resident = processes.iter().map(pages::resident).sum();
+            if self.takes_the_memory(&processes, resident, machine) {
+                return Some(Resource::Memory);
+            }
+            self.room = match self.hides_memory.was {
+                // The next list says whether it lasts.
+                true => Room::default(),
+                false => Room::left(&self.ceilings, (count, resident), machine, tasks),
+            };
         }
-        if self.takes_the_memory(&processes) {
-            return Some(Resource::Memory);
-        }
-        if now >= self.look_at_disk && self.fills_the_disk(&processes) {
+        if now >= self.look_at_disk && self.fills_the_disk(own) {
             return Some(Resource::Disk);
         }
         None
     }
 
-    fn takes_the_memory(&mut self, processes: &[Process]) -> bool {
+    fn takes_the_memory(
+        &mut self,
+        processes: &[Process],
+        resident: u64,
+        now: MachineMemory,
+    ) -> bool {
         let Some(bound) = self.ceilings.memory else {
             return false;
         };
-        let now = MachineMemory::now();
         self.machine = self.machine.at_best(now);
-        let resident: u64 = processes.iter().map(pages::resident).sum();
         let lost = self.machine.available.saturating_sub(now.available);
         let growth = now.shared.saturating_sub(self.machine.shared);
         // As long as the machine has about as much memory as at best, nothing is
@@ -183,7 +202,7 @@ impl CommandUsage {
         is_over
     }
 
-    fn fills_the_disk(&mut self, processes: &[Process]) -> bool {
+    fn fills_the_disk(&mut self, own: Option<i32>) -> bool {
         let began = Instant::now();
         self.look_at_disk = began + LOOK_AT_DISK;
         let Some(bound) = self.ceilings.disk else {
@@ -201,7 +220,7 @@ impl CommandUsage {
         if taken < bound && began < self.measure_by {
             return false;
         }
-        let held = HeldBytes::by(processes, self.began);
+        let held = HeldBytes::by(&shown(descendants_now(), own), self.began);
         let mut written = Written::default();
         for folder in self.ceilings.folders() {
             written.add(folder, self.began);
@@ -218,6 +237,21 @@ impl CommandUsage {
         }
         is_too_deep || written.bytes + held.files > bound
     }
+}
+
+/// Returns the processes that are the command's own, by the numbers that `/proc`
+/// shows what they hold by.
+fn shown(mut processes: Vec<Process>, own: Option<i32>) -> Vec<Process> {
+    // Of its children the harness has one more: the first process of the view,
+    // whose descriptors cannot be read.
+    processes.retain(|process| {
+        let pid = process.pid.as_raw_nonzero().get();
+        own != Some(pid) && own != Some(process.parent) && !process.zombie
+    });
+    for process in &mut processes {
+        process.pid = process.shown_as();
+    }
+    processes
 }
 
 /// Returns the bytes of memory that a command uses.
@@ -244,6 +278,41 @@ mod tests {
         let mut hides = Lasting::default();
         let answers = [true, false, true, true, true, false].map(|is| hides.still(is));
         assert_eq!(answers, [false, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn processes_are_listed_once_a_second_where_the_machine_lost_nothing() {
+        let began = Instant::now();
+        let mut usage = CommandUsage::of(ceilings(1 << 40, 1 << 20), began);
+        let lists = lists_in_a_second(&mut usage, began);
+        assert_eq!(lists, 1);
+    }
+
+    #[test]
+    fn processes_are_listed_at_each_look_where_little_is_left() {
+        let began = Instant::now();
+        let mut usage = CommandUsage::of(ceilings(1 << 40, 0), began);
+        let lists = lists_in_a_second(&mut usage, began);
+        assert_eq!(lists, 9);
+    }
+
+    fn ceilings(memory: u64, processes: u64) -> Ceilings {
+        Ceilings {
+            memory: Some(memory),
+            processes: Some(processes),
+            ..Ceilings::default()
+        }
+    }
+
+    /// Looks at a command every 100 ms for a second, and counts how often its
+    /// processes were listed.
+    fn lists_in_a_second(usage: &mut CommandUsage, began: Instant) -> usize {
+        let looks = (1..10).map(|number| began + LOOK * number);
+        let is_listed = |now: &Instant| {
+            let _ = usage.exceeded(*now, None);
+            usage.list_by == *now + LIST
+        };
+        looks.filter(is_listed).count()
     }
 
     #[test]
