@@ -37,7 +37,8 @@ pub fn tasks() -> Option<u64> {
 
 fn tasks_of(text: &str) -> Option<u64> {
     let (_, all) = text.split_whitespace().nth(3)?.split_once('/')?;
-    all.parse().ok()
+    // Zero is what a kernel says that counts none.
+    all.parse().ok().filter(|all| *all > 0)
 }
 
 /// Returns the bytes of memory that the machine has.
@@ -88,6 +89,7 @@ mod tests {
     fn processes_and_threads_are_counted() {
         assert_eq!(tasks_of("0.20 0.18 0.12 1/80 11206\n"), Some(80));
         assert_eq!(tasks_of("0.20 0.18 0.12 1\n"), None);
+        assert_eq!(tasks_of("0.20 0.18 0.12 0/0 0\n"), None);
         assert_eq!(tasks_of(""), None);
         assert!(tasks() > Some(1));
     }

@@ -37,6 +37,8 @@ pub struct Process {
     pub headless: bool,
     /// A signal has stopped it.
     pub stopped: bool,
+    /// How many threads it has, the first one included.
+    pub threads: u64,
     /// When it was started, in the clock ticks of the system since boot: with it,
     /// a number that was given again is distinguished from the one before.
     pub start: u64,
@@ -242,6 +244,7 @@ fn parse(pid: Pid, stat: &[u8]) -> Option<Process> {
         zombie: has_ended && threads < 2,
         headless: has_ended && threads >= 2,
         stopped: state == "T",
+        threads,
         start,
     })
 }
@@ -256,8 +259,10 @@ mod tests {
         let own = Process::at(getpid()).unwrap();
         assert!(own.start > 0 && !own.zombie);
         assert_eq!(Pid::from_raw(own.parent), getppid());
-        assert!(Process::all().any(|process| process == own));
-        assert_eq!(presence(getpid()), Presence::Running(own));
+        // Threads of other tests begin and end meanwhile.
+        let is_own = |process: Process| (process.pid, process.start) == (own.pid, own.start);
+        assert!(Process::all().any(is_own));
+        assert!(matches!(presence(getpid()), Presence::Running(process) if is_own(process)));
         assert!(!environment(getpid()).unwrap().is_empty());
         check_numbers().unwrap();
         let handle = Handle::open(getpid()).unwrap();
@@ -278,6 +283,7 @@ mod tests {
     fn a_process_whose_first_thread_ended_has_not_ended() {
         let line = b"7 (a) Z 42 8 9 0 -1 4 11 12 13 14 15 16 17 18 20 0 2 0 777 1000 5";
         let read = parse(Pid::from_raw(7).unwrap(), line).unwrap();
+        assert_eq!(read.threads, 2);
         assert_eq!((read.zombie, read.headless), (false, true));
         let own = Process::at(getpid()).unwrap();
         assert_eq!(own.shown_as(), getpid());

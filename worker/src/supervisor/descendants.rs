@@ -190,6 +190,7 @@ mod tests {
             zombie: false,
             headless: false,
             stopped: false,
+            threads: 1,
             start: 0,
         }
     }

@@ -24,6 +24,13 @@ impl MachineMemory {
         }
     }
 
+    /// Returns how many bytes another state has less of what is available, or more of
+    /// what is shared.
+    pub(super) fn lost(self, now: Self) -> u64 {
+        let lost = self.available.saturating_sub(now.available);
+        lost.max(now.shared.saturating_sub(self.shared))
+    }
+
     /// Returns the better of two states, in each of the numbers.
     pub(super) fn at_best(self, other: Self) -> Self {
         Self {
@@ -50,6 +57,12 @@ mod tests {
             shared: 4 << 10,
         };
         assert_eq!(read.at_best(worse), read);
+        assert_eq!(read.lost(worse), (7 << 10) - 1);
+        let shared = MachineMemory {
+            shared: 30 << 10,
+            ..read
+        };
+        assert_eq!((read.lost(shared), shared.lost(read)), (27 << 10, 0));
         assert!(MachineMemory::now().available > 0);
     }
 }

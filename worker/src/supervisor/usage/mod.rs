@@ -23,7 +23,7 @@ use machine::MachineMemory;
 use pages::Pages;
 use premath_platform::machine::tasks;
 use premath_platform::process::Process;
-use room::Room;
+use room::{Counted, Room};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -146,13 +146,15 @@ impl CommandUsage {
         let own = own.map(|own| own.as_raw_nonzero().get());
         // Before the list, so that what starts or grows meanwhile counts as new.
         let (machine, tasks) = (MachineMemory::now(), tasks());
-        if now >= self.list_by || self.room.may_be_used(machine, tasks) {
+        self.machine = self.machine.at_best(machine);
+        if self.room.may_be_used(machine, tasks) || now >= self.list_by {
             self.list_by = now + LIST;
             let processes = descendants_now();
             let count = processes.len() as u64;
             if self.ceilings.processes.is_some_and(|bound| count > bound) {
                 return Some(Resource::Processes);
             }
+            let threads = processes.iter().map(|process| process.threads).sum();
             let processes = shown(processes, own);
             let resident = processes.iter().map(pages::resident).sum();
             if self.takes_the_memory(&processes, resident, machine) {
@@ -161,7 +163,15 @@ impl CommandUsage {
             self.room = match self.hides_memory.was {
                 // The next list says whether it lasts.
                 true => Room::default(),
-                false => Room::left(&self.ceilings, (count, resident), machine, tasks),
+                false => {
+                    let counted = Counted {
+                        processes: count,
+                        threads,
+                        resident,
+                    };
+                    let lost = self.machine.lost(machine);
+                    Room::left(&self.ceilings, &counted, lost, machine, tasks)
+                }
             };
         }
         if now >= self.look_at_disk && self.fills_the_disk(own) {
@@ -179,15 +189,16 @@ impl CommandUsage {
         let Some(bound) = self.ceilings.memory else {
             return false;
         };
-        self.machine = self.machine.at_best(now);
         let lost = self.machine.available.saturating_sub(now.available);
         let growth = now.shared.saturating_sub(self.machine.shared);
         // As long as the machine has about as much memory as at best, nothing is
         // hidden. Shared memory counts by itself: what other programs free of
         // theirs would make up for it.
-        let may_hide = resident.saturating_add(lost.max(growth)) > bound
-            && Instant::now() >= self.look_closely;
-        if resident <= bound && !may_hide {
+        if resident.saturating_add(lost.max(growth)) <= bound {
+            self.hides_memory = Lasting::default();
+            return false;
+        }
+        if resident <= bound && Instant::now() < self.look_closely {
             return false;
         }
         let began = Instant::now();

@@ -3,53 +3,69 @@
 use super::Ceilings;
 use super::machine::MachineMemory;
 
+/// What the list of a command's processes shows of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) processes: u64,
+    /// Their threads, the first of each included.
+    pub(super) threads: u64,
+    /// The bytes of their mapped pages.
+    pub(super) resident: u64,
+}
+
 /// What a command had left of its bounds when its processes were listed.
 ///
 /// Until the machine as a whole has lost as much, they need not be listed again. That
-/// other programs gave up as much meanwhile cannot be excluded, so the answer is good
-/// for a short time only.
+/// other programs gave up as much at the same time cannot be excluded, so the answer is
+/// good for a short time only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Room {
     /// Bytes of memory; without a bound `u64::MAX`.
     memory: u64,
     /// Processes; without a bound `u64::MAX`.
     processes: u64,
-    /// The memory of the machine at that moment.
+    /// The memory of the machine at its best since then.
     machine: MachineMemory,
-    /// The processes and threads of the machine at that moment; `None` where it does
+    /// The fewest processes and threads of the machine since then; `None` where it does
     /// not say.
     tasks: Option<u64>,
 }
 
 impl Room {
-    /// Returns what a command has left that has so many processes and so many bytes of
-    /// memory.
+    /// Returns what a command has left, where the machine lost so much memory since the
+    /// command began: it may be the command's, although no process shows it.
     pub(super) fn left(
         ceilings: &Ceilings,
-        (processes, memory): (u64, u64),
+        counted: &Counted,
+        lost: u64,
         machine: MachineMemory,
         tasks: Option<u64>,
     ) -> Self {
         let left =
             |bound: Option<u64>, used| bound.map_or(u64::MAX, |bound| bound.saturating_sub(used));
+        // A thread that ends makes room for a process among the tasks.
+        let threads = counted.threads.saturating_sub(counted.processes);
         Self {
-            memory: left(ceilings.memory, memory),
-            processes: left(ceilings.processes, processes),
+            memory: left(ceilings.memory, counted.resident.max(lost)),
+            processes: left(ceilings.processes, counted.processes),
             machine,
-            tasks,
+            tasks: tasks.map(|tasks| tasks.saturating_sub(threads)),
         }
     }
 
     /// Returns whether the command can have used it, where the machine has so much
-    /// memory and so many processes and threads now.
-    pub(super) fn may_be_used(&self, machine: MachineMemory, tasks: Option<u64>) -> bool {
-        let lost = self.machine.available.saturating_sub(machine.available);
-        let growth = machine.shared.saturating_sub(self.machine.shared);
+    /// memory and so many processes and threads now. What others give up meanwhile
+    /// does not count for the command.
+    pub(super) fn may_be_used(&mut self, machine: MachineMemory, tasks: Option<u64>) -> bool {
+        self.machine = self.machine.at_best(machine);
+        self.tasks = self.tasks.zip(tasks).map(|(fewest, now)| fewest.min(now));
         let begun = match (self.tasks, tasks) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
+            (Some(fewest), Some(now)) => now - fewest,
             _ => u64::MAX,
         };
-        lost.max(growth) >= self.memory || begun >= self.processes
+        // A machine that does not say what it has says zero.
+        let is_known = self.memory == u64::MAX || machine.available > 0;
+        !is_known || self.machine.lost(machine) >= self.memory || begun >= self.processes
     }
 }
 
@@ -62,13 +78,53 @@ mod tests {
         shared: 100,
     };
 
+    const COUNTED: Counted = Counted {
+        processes: 5,
+        threads: 5,
+        resident: 100,
+    };
+
     fn room() -> Room {
         let ceilings = Ceilings {
             memory: Some(300),
             processes: Some(20),
             ..Ceilings::default()
         };
-        Room::left(&ceilings, (5, 100), MACHINE, Some(400))
+        Room::left(&ceilings, &COUNTED, 0, MACHINE, Some(400))
+    }
+
+    #[test]
+    fn memory_that_the_machine_lost_before_is_not_left() {
+        let ceilings = Ceilings {
+            memory: Some(300),
+            ..Ceilings::default()
+        };
+        let mut room = Room::left(&ceilings, &COUNTED, 250, MACHINE, Some(400));
+        let less = MachineMemory {
+            available: 951,
+            ..MACHINE
+        };
+        assert!(!room.may_be_used(less, Some(400)));
+        let more = MachineMemory {
+            available: 950,
+            ..MACHINE
+        };
+        assert!(room.may_be_used(more, Some(400)));
+    }
+
+    #[test]
+    fn a_thread_that_ends_makes_room_for_a_process() {
+        let ceilings = Ceilings {
+            processes: Some(20),
+            ..Ceilings::default()
+        };
+        let counted = Counted {
+            threads: 55,
+            ..COUNTED
+        };
+        let mut room = Room::left(&ceilings, &counted, 0, MACHINE, Some(400));
+        assert!(!room.may_be_used(MACHINE, Some(364)));
+        assert!(room.may_be_used(MACHINE, Some(365)));
     }
 
     #[test]
@@ -83,6 +139,23 @@ mod tests {
             shared: 0,
         };
         assert!(!room().may_be_used(more, Some(1)));
+    }
+
+    #[test]
+    fn what_others_gave_up_does_not_count() {
+        let mut room = room();
+        let freed = MachineMemory {
+            available: 2_000,
+            shared: 0,
+        };
+        assert!(!room.may_be_used(freed, Some(100)));
+        let taken = MachineMemory {
+            available: 1_800,
+            shared: 0,
+        };
+        assert!(room.may_be_used(taken, Some(100)));
+        assert!(!room.may_be_used(freed, Some(114)));
+        assert!(room.may_be_used(freed, Some(115)));
     }
 
     #[test]
@@ -104,7 +177,9 @@ mod tests {
     fn what_the_machine_does_not_say_may_be_used() {
         assert!(room().may_be_used(MACHINE, None));
         assert!(Room::default().may_be_used(MachineMemory::default(), None));
-        let unbounded = Room::left(&Ceilings::default(), (5, 100), MACHINE, Some(1));
+        let silent = MachineMemory::default();
+        assert!(room().may_be_used(silent, Some(400)));
+        let mut unbounded = Room::left(&Ceilings::default(), &COUNTED, 0, MACHINE, Some(1));
         let nothing = MachineMemory {
             available: 0,
             shared: 9_000,
