@@ -90,6 +90,15 @@ impl Children {
         }
     }
 
+    /// Signals every descendant to end.
+    pub(super) fn ask_to_end(&self) {
+        for process in descendants_now() {
+            let _ = kill_process(process.pid, Signal::TERM);
+            // One that was stopped would not hear it.
+            let _ = kill_process(process.pid, Signal::CONT);
+        }
+    }
+
     /// Kills every descendant and reaps it, again until none is left.
     ///
     /// `main` is the command's main process if it is not reaped yet. Gives up

@@ -233,28 +233,30 @@ impl Job {
         self.phase = ShutdownPhase::Ending {
             kill_at: now.checked_add(self.grace),
         };
-        self.terminate();
-    }
-
-    fn terminate(&self) {
         let _ = kill_process_group(self.main, Signal::TERM);
         // One that was stopped would not hear it.
         let _ = kill_process_group(self.main, Signal::CONT);
     }
 
     /// Before what is left is killed, lets it release what it holds, where it has
-    /// time for that.
+    /// time for that. What had a grace was asked already.
     fn release_held(&mut self, children: &Children) {
-        if self.release.is_zero() || self.status.is_some() {
+        if self.release.is_zero() || matches!(self.phase, ShutdownPhase::Ending { .. }) {
             return;
         }
-        self.terminate();
         let until = Instant::now() + self.release;
+        let mut is_asked = false;
         loop {
             let reaped = children.reap(self.unreaped());
             self.status = self.status.or(reaped.main);
             if reaped.alone || Instant::now() >= until {
                 return;
+            }
+            if !is_asked {
+                // One by one: some may have left the group, and its number is surely
+                // the command's only while the main process is not reaped.
+                children.ask_to_end();
+                is_asked = true;
             }
             wait_for([children.pollable()], Some(until));
         }

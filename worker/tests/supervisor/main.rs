@@ -12,3 +12,4 @@ mod end;
 mod harness;
 mod lane;
 mod loss;
+mod release;
