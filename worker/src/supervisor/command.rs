@@ -23,8 +23,8 @@ pub struct CommandSpec {
     pub limit: Duration,
     /// How long its group may take to end before it is killed.
     pub grace: Duration,
-    /// How long its processes have, after SIGTERM, to release what they hold before
-    /// they are killed where they had no grace; by default they have no time.
+    /// How long its processes have, from SIGTERM on, to release what they hold before
+    /// they are killed, also where there is no grace; by default they have no time.
     pub release: Duration,
     /// How many bytes of each output stream are kept in the stream's file.
     ///

@@ -90,12 +90,15 @@ impl Children {
         }
     }
 
-    /// Signals every descendant to end.
-    pub(super) fn ask_to_end(&self) {
+    /// Signals every descendant to end, but for those of a group.
+    pub(super) fn ask_to_end(&self, but: Option<Pid>) {
+        let but = but.map(|group| group.as_raw_nonzero().get());
         for process in descendants_now() {
-            let _ = kill_process(process.pid, Signal::TERM);
-            // One that was stopped would not hear it.
-            let _ = kill_process(process.pid, Signal::CONT);
+            if Some(process.group) != but {
+                let _ = kill_process(process.pid, Signal::TERM);
+                // One that was stopped would not hear it.
+                let _ = kill_process(process.pid, Signal::CONT);
+            }
         }
     }
 

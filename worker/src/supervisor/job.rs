@@ -106,6 +106,8 @@ struct Job {
     limit_at: Option<Instant>,
     grace: Duration,
     release: Duration,
+    /// When its processes were asked to end.
+    asked: Option<Instant>,
     /// Its standard output and its standard error.
     streams: [Stream; 2],
     /// What the processes that confine it report about it, where there are
@@ -144,6 +146,7 @@ impl Job {
             limit_at: started.checked_add(limit),
             grace,
             release,
+            asked: None,
             streams: [stdout, stderr],
             record,
             usage,
@@ -233,33 +236,49 @@ impl Job {
         self.phase = ShutdownPhase::Ending {
             kill_at: now.checked_add(self.grace),
         };
+        self.asked = Some(Instant::now());
+        self.terminate();
+    }
+
+    fn terminate(&self) {
         let _ = kill_process_group(self.main, Signal::TERM);
         // One that was stopped would not hear it.
         let _ = kill_process_group(self.main, Signal::CONT);
     }
 
     /// Before what is left is killed, lets it release what it holds, where it has
-    /// time for that. What had a grace was asked already.
-    fn release_held(&mut self, children: &Children) {
-        if self.release.is_zero() || matches!(self.phase, ShutdownPhase::Ending { .. }) {
+    /// time for that. The time of a group that was asked to end began then.
+    fn release_held(&mut self, lane: &mut LaneSocket, children: &Children) {
+        if self.release.is_zero() || matches!(self.cause, ExitCause::Exceeded(_)) {
             return;
         }
-        let until = Instant::now() + self.release;
-        let mut is_asked = false;
+        let until = self.asked.unwrap_or_else(Instant::now) + self.release;
         loop {
             let reaped = children.reap(self.unreaped());
             self.status = self.status.or(reaped.main);
             if reaped.alone || Instant::now() >= until {
                 return;
             }
-            if !is_asked {
-                // One by one: some may have left the group, and its number is surely
-                // the command's only while the main process is not reaped.
-                children.ask_to_end();
-                is_asked = true;
+            if self.asked.is_none() {
+                self.ask(children);
             }
-            wait_for([children.pollable()], Some(until));
+            let pipes = self.streams.iter().filter_map(Stream::pollable);
+            wait_for([children.pollable()].into_iter().chain(pipes), Some(until));
+            for stream in &mut self.streams {
+                stream.pump(&mut lane.buffer);
+            }
         }
+    }
+
+    /// Signals every process of the command to end: the group as one, where its number
+    /// is surely still the command's, and the others one by one.
+    fn ask(&mut self, children: &Children) {
+        let group = self.unreaped();
+        if group.is_some() {
+            self.terminate();
+        }
+        children.ask_to_end(group);
+        self.asked = Some(Instant::now());
     }
 
     fn settle(&mut self, now: Instant) {
@@ -279,7 +298,7 @@ impl Job {
 
     /// Kills what is left, completes the files, and says how it was.
     fn clear_away(mut self, lane: &mut LaneSocket, children: &Children) -> Exit {
-        self.release_held(children);
+        self.release_held(lane, children);
         let swept = children.sweep(self.unreaped(), PATIENCE);
         let status = self.status.or(swept.main);
         let end = End::of(self.record.as_ref(), status);

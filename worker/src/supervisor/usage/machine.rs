@@ -31,8 +31,13 @@ impl MachineMemory {
         lost.max(now.shared.saturating_sub(self.shared))
     }
 
-    /// Returns the better of two states, in each of the numbers.
+    /// Returns the better of two states, in each of the numbers. One that could not be
+    /// read is all zero, and does not count.
     pub(super) fn at_best(self, other: Self) -> Self {
+        let unread = Self::default();
+        if self == unread || other == unread {
+            return if self == unread { other } else { self };
+        }
         Self {
             available: self.available.max(other.available),
             shared: self.shared.min(other.shared),
@@ -57,6 +62,9 @@ mod tests {
             shared: 4 << 10,
         };
         assert_eq!(read.at_best(worse), read);
+        let unread = MachineMemory::default();
+        assert_eq!(read.at_best(unread), read);
+        assert_eq!(unread.at_best(read), read);
         assert_eq!(read.lost(worse), (7 << 10) - 1);
         let shared = MachineMemory {
             shared: 30 << 10,

@@ -160,7 +160,11 @@ impl CommandUsage {
             if self.takes_the_memory(&processes, resident, machine) {
                 return Some(Resource::Memory);
             }
-            self.room = match self.hides_memory.was {
+            let lost = self.machine.lost(machine);
+            let both = resident.saturating_add(lost);
+            let may_hide =
+                self.hides_memory.was && self.ceilings.memory.is_some_and(|bound| both > bound);
+            self.room = match may_hide {
                 // The next list says whether it lasts.
                 true => Room::default(),
                 false => {
@@ -169,7 +173,6 @@ impl CommandUsage {
                         threads,
                         resident,
                     };
-                    let lost = self.machine.lost(machine);
                     Room::left(&self.ceilings, &counted, lost, machine, tasks)
                 }
             };
@@ -194,11 +197,9 @@ impl CommandUsage {
         // As long as the machine has about as much memory as at best, nothing is
         // hidden. Shared memory counts by itself: what other programs free of
         // theirs would make up for it.
-        if resident.saturating_add(lost.max(growth)) <= bound {
-            self.hides_memory = Lasting::default();
-            return false;
-        }
-        if resident <= bound && Instant::now() < self.look_closely {
+        let may_hide = resident.saturating_add(lost.max(growth)) > bound
+            && Instant::now() >= self.look_closely;
+        if resident <= bound && !may_hide {
             return false;
         }
         let began = Instant::now();
