@@ -615,7 +615,7 @@ fn an_unconfined_step_is_not_answered() {
     let probe = env!("CARGO_BIN_EXE_premath-probe");
     let work = format!(
         r#"cd /; token=$(cat {root}/.premath/private/control-*); [ -n "$token" ] || exit 3
-socket=$(echo {root}/.git/premath-control/*.sock); [ -S "$socket" ] || exit 4
+cd {root}/.git/premath-control; socket=$(echo *.sock); [ -S "$socket" ] || exit 4
 try() {{ if "$@" control "$socket" "$token"; then echo answered; else echo refused; fi >> "$HOME/tried"; }}
 try {probe}; try env -i {probe}; try setsid env -i {probe}
 ( ( try setsid env -i {probe}; touch "$HOME/orphan" ) & ); until [ -e "$HOME/orphan" ]; do sleep 0.05; done
