@@ -113,6 +113,10 @@ impl CommandUsage {
             Some(_) => ceilings.folders().map(files::free).collect(),
             None => Vec::new(),
         };
+        let machine = match ceilings.memory {
+            Some(_) => MachineMemory::now(),
+            None => MachineMemory::default(),
+        };
         Self {
             ceilings,
             // A command that has just been started uses nothing yet, and many end
@@ -123,7 +127,7 @@ impl CommandUsage {
             look_closely: now,
             look_at_disk: now,
             measure_by: now + MEASURE,
-            machine: MachineMemory::now(),
+            machine,
             free,
             began: files::now(),
             hides_memory: Lasting::default(),
