@@ -25,7 +25,7 @@ echo "$PREMATH_ISSUE_ID" >> "$HOME/verifications"
 if [ $PREMATH_ISSUE_ID = a ] && [ ! -e "$HOME/verifying-a" ]; then
   touch "$HOME/verifying-a"
   for id in b c d e f g; do until [ -e "$HOME/done-$id" ]; do sleep 0.01; done; done
-  sleep 2
+  sleep 5
 fi
 [ ! -e src/red ]"#;
 
