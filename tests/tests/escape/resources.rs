@@ -131,12 +131,11 @@ commit=$(g commit-tree -p HEAD -m bomb "$tree"); g update-ref HEAD "$commit" || 
 fn a_lock_of_the_harnesss_is_not_held(ground: &mut Ground) {
     let script = r#"for file in $(find "$ROOT/.premath" "$ROOT/.git" "$ROOT/artifacts" "$ROOT"-lanes -name '*lock' 2>/dev/null) "$ROOT/.premath/issues.jsonl"; do
   premath-probe flock "$file" 300 > /dev/null 2>&1 < /dev/null &
-done; sleep 5; echo 'attack: the end'; sleep 300"#;
-    ground.limits_steps_to(15);
+done; sleep 5; echo 'attack: the end'; sleep 10"#;
     ground.hostile("h", script);
     ground.honest_work_takes(1);
     ground.night();
-    // The hostile step is cut later than honest work takes.
+    // The hostile step takes longer than the honest ones together.
     let issues = ground.issues();
     let time = |id: &str, key: &str| {
         let row = issues.get(id);
