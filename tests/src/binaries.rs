@@ -89,8 +89,7 @@ impl Build {
 
 fn build() -> Binaries {
     let build = Build::of_this_test();
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = command(&cargo);
+    let mut command = cargo();
     command
         .current_dir(workspace())
         .args(["build", "--locked", "--workspace", "--bins", "--quiet"])
@@ -136,6 +135,33 @@ pub fn workspace() -> PathBuf {
         .expect("this package is in the workspace")
         .into()
 }
+
+/// Makes a command of the cargo that this process was started by, without the variables
+/// that are about this package. A build script that reads one of them would run again,
+/// and all that depends on it would be compiled again, here and in the next build.
+pub fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = command(cargo);
+    for (name, _) in std::env::vars_os() {
+        let is_of_package = name.to_str().is_some_and(|name| {
+            OF_PACKAGE.iter().any(|prefix| name.starts_with(prefix)) || name == "OUT_DIR"
+        });
+        if is_of_package {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// How the variables begin that cargo sets for what it starts.
+const OF_PACKAGE: [&str; 6] = [
+    "CARGO_BIN_",
+    "CARGO_CFG_",
+    "CARGO_CRATE_",
+    "CARGO_MANIFEST_",
+    "CARGO_PKG_",
+    "CARGO_PRIMARY_",
+];
 
 /// Makes a command: the one place from which tests start processes.
 #[expect(

@@ -38,7 +38,7 @@ mod tools;
 mod tracker;
 mod wait;
 
-pub use binaries::{Binaries, binaries, command, workspace};
+pub use binaries::{Binaries, binaries, cargo, command, workspace};
 pub use dice::Dice;
 pub use length::{Length, skipped};
 pub use processes::processes_in;

@@ -17,8 +17,7 @@ impl Programs {
         let here = std::env::current_exe()?;
         let folder = here.parent().map(Path::to_path_buf).unwrap_or_default();
         let target = folder.parent().unwrap_or(&folder);
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let built = command(cargo)
+        let built = premath_tests::cargo()
             .args(["build", "--quiet", "--locked", "--workspace"])
             .args((!IS_DEBUG).then_some("--release"))
             .args(["--bin", "harness-coordinator", "--bin", "premath"])

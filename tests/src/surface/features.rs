@@ -2,7 +2,6 @@
 //! every document is read, and two of them its digest.
 
 use super::Fault;
-use std::path::Path;
 use std::process::Output;
 
 /// The features.
@@ -27,8 +26,7 @@ pub fn faults(tree: &str) -> Vec<Fault> {
 ///
 /// Where cargo does not start.
 pub fn tree() -> Output {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    crate::command(Path::new(&cargo))
+    crate::cargo()
         .args(["tree", "--workspace", "--offline", "--locked"])
         .args(["-e", "features", "-i", "serde_json", "--prefix", "none"])
         .current_dir(crate::workspace())

@@ -5,7 +5,7 @@
 //! has this.
 
 use super::{Fault, text_of};
-use crate::command;
+use crate::cargo;
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ const RULES: &str = "deny.toml";
 ///
 /// Where cargo does not list them.
 pub fn metadata(root: &Path) -> Value {
-    let listed = command(env!("CARGO"))
+    let listed = cargo()
         .args(["metadata", "--format-version", "1", "--locked"])
         .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
         .current_dir(root)
