@@ -24,5 +24,6 @@ pub mod target_sync;
 pub mod trust;
 pub mod turn;
 pub mod until;
+pub mod usage;
 pub mod verified_states;
 pub mod window;

@@ -13,17 +13,18 @@ mod files;
 mod held;
 mod machine;
 mod pages;
-mod room;
 
 use super::descendants::descendants_now;
 use super::message::{OsText, Resource};
 use files::Written;
 use held::HeldBytes;
-use machine::MachineMemory;
+use machine::memory_now;
 use pages::Pages;
+use premath_kernel::policy::usage::{
+    Headroom, Lasting, MachineMemory, MemoryUse, ProcessTotals, UsageBounds,
+};
 use premath_platform::machine::tasks;
 use premath_platform::process::Process;
-use room::{Counted, Room};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -61,7 +62,14 @@ impl Ceilings {
         self.folders = folders.into_iter().map(OsText::from).collect();
     }
 
-    fn is_any(&self) -> bool {
+    const fn bounds(&self) -> UsageBounds {
+        UsageBounds {
+            memory: self.memory,
+            processes: self.processes,
+        }
+    }
+
+    const fn is_any(&self) -> bool {
         self.memory.is_some() || self.processes.is_some() || self.disk.is_some()
     }
 
@@ -78,7 +86,7 @@ pub(super) struct CommandUsage {
     /// When the processes are listed although the machine has lost little.
     list_by: Instant,
     /// What the command had left when they were listed last.
-    room: Room,
+    headroom: Headroom,
     look_closely: Instant,
     look_at_disk: Instant,
     /// When files are measured although the disks have as much room as before.
@@ -93,20 +101,6 @@ pub(super) struct CommandUsage {
     hides_files: Lasting,
 }
 
-/// Whether something holds in two checks in a row. A process that begins or ends
-/// does not show its files for a moment; what is hidden on purpose stays hidden,
-/// or is seen by the next check.
-#[derive(Debug, Default)]
-struct Lasting {
-    was: bool,
-}
-
-impl Lasting {
-    fn still(&mut self, is: bool) -> bool {
-        std::mem::replace(&mut self.was, is) && is
-    }
-}
-
 impl CommandUsage {
     pub(super) fn of(ceilings: Ceilings, now: Instant) -> Self {
         let free = match ceilings.disk {
@@ -114,7 +108,7 @@ impl CommandUsage {
             None => Vec::new(),
         };
         let machine = match ceilings.memory {
-            Some(_) => MachineMemory::now(),
+            Some(_) => memory_now(),
             None => MachineMemory::default(),
         };
         Self {
@@ -123,7 +117,7 @@ impl CommandUsage {
             // before the first check.
             look: now + LOOK,
             list_by: now + LOOK,
-            room: Room::default(),
+            headroom: Headroom::default(),
             look_closely: now,
             look_at_disk: now,
             measure_by: now + MEASURE,
@@ -149,9 +143,9 @@ impl CommandUsage {
         self.look = now + LOOK;
         let own = own.map(|own| own.as_raw_nonzero().get());
         // Before the list, so that what starts or grows meanwhile counts as new.
-        let (machine, tasks) = (MachineMemory::now(), tasks());
+        let (machine, tasks) = (memory_now(), tasks());
         self.machine = self.machine.at_best(machine);
-        if self.room.may_be_used(machine, tasks) || now >= self.list_by {
+        if self.headroom.may_be_used(machine, tasks) || now >= self.list_by {
             self.list_by = now + LIST;
             let processes = descendants_now();
             let count = processes.len() as u64;
@@ -164,27 +158,28 @@ impl CommandUsage {
             if self.takes_the_memory(&processes, resident, machine) {
                 return Some(Resource::Memory);
             }
-            let lost = self.machine.lost(machine);
-            let both = resident.saturating_add(lost);
-            let may_hide =
-                self.hides_memory.was && self.ceilings.memory.is_some_and(|bound| both > bound);
-            self.room = match may_hide {
-                // The next list says whether it lasts.
-                true => Room::default(),
-                false => {
-                    let counted = Counted {
-                        processes: count,
-                        threads,
-                        resident,
-                    };
-                    Room::left(&self.ceilings, &counted, lost, machine, tasks)
-                }
+            let totals = ProcessTotals {
+                processes: count,
+                threads,
+                resident,
             };
+            self.headroom = self.left(totals, machine, tasks);
         }
         if now >= self.look_at_disk && self.fills_the_disk(own) {
             return Some(Resource::Disk);
         }
         None
+    }
+
+    /// Returns what the command has left until its processes are listed again.
+    fn left(&self, totals: ProcessTotals, machine: MachineMemory, tasks: Option<u64>) -> Headroom {
+        let bounds = self.ceilings.bounds();
+        let lost = self.machine.lost(machine);
+        if self.hides_memory.was() && bounds.may_be_over(totals.resident, lost) {
+            // The next list says whether it lasts.
+            return Headroom::default();
+        }
+        Headroom::left(bounds, totals, lost, machine, tasks)
     }
 
     fn takes_the_memory(
@@ -196,20 +191,27 @@ impl CommandUsage {
         let Some(bound) = self.ceilings.memory else {
             return false;
         };
-        let lost = self.machine.available.saturating_sub(now.available);
-        let growth = now.shared.saturating_sub(self.machine.shared);
         // As long as the machine has about as much memory as at best, nothing is
-        // hidden. Shared memory counts by itself: what other programs free of
-        // theirs would make up for it.
-        let may_hide = resident.saturating_add(lost.max(growth)) > bound
+        // hidden.
+        let lost = self.machine.lost(now);
+        let may_hide = self.ceilings.bounds().may_be_over(resident, lost)
             && Instant::now() >= self.look_closely;
         if resident <= bound && !may_hide {
             return false;
         }
         let began = Instant::now();
-        let mut held = HeldBytes::by(processes, self.began);
-        held.hides_memory = self.hides_memory.still(held.hides_memory);
-        let is_over = |pages: Pages| used(pages, &held, growth, lost) > bound;
+        let held = HeldBytes::by(processes, self.began);
+        let hides = self.hides_memory.still(held.hides_memory);
+        let is_over = |pages: Pages| {
+            let memory = MemoryUse {
+                own: pages.own,
+                shared: pages.shared,
+                unnamed: held.memory,
+                buffers: held.buffers,
+                hides,
+            };
+            memory.charged(self.machine, now) > bound
+        };
         // Pages that processes share are counted in each of them; where that
         // is too much, each is divided by its users.
         let is_over = is_over(processes.iter().map(Pages::counted).sum())
@@ -270,15 +272,6 @@ fn shown(mut processes: Vec<Process>, own: Option<i32>) -> Vec<Process> {
     processes
 }
 
-/// Returns the bytes of memory that a command uses.
-fn used(pages: Pages, held: &HeldBytes, growth: u64, lost: u64) -> u64 {
-    let hidden = if held.hides_memory { growth } else { 0 };
-    let seen = pages.own + pages.shared.max(held.memory).max(hidden);
-    // How full the kernel's buffers are is not shown: no fuller than they can
-    // be, and no more than the machine has lost beside what is seen.
-    seen + held.buffers.min(lost.saturating_sub(seen))
-}
-
 /// Returns when a check that began at a moment may be repeated.
 fn after(began: Instant) -> Instant {
     let now = Instant::now();
@@ -288,13 +281,6 @@ fn after(began: Instant) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_hidden_for_a_moment_is_not_charged() {
-        let mut hides = Lasting::default();
-        let answers = [true, false, true, true, true, false].map(|is| hides.still(is));
-        assert_eq!(answers, [false, false, false, true, true, false]);
-    }
 
     #[test]
     fn processes_are_listed_once_a_second_where_the_machine_lost_nothing() {
@@ -329,20 +315,5 @@ mod tests {
             usage.list_by == *now + LIST
         };
         looks.filter(is_listed).count()
-    }
-
-    #[test]
-    fn hidden_memory_is_what_the_machine_lost() {
-        let pages = Pages { own: 10, shared: 5 };
-        let mut held = HeldBytes::default();
-        assert_eq!(used(pages, &held, 100, 200), 15);
-        held.memory = 30;
-        assert_eq!(used(pages, &held, 100, 200), 40);
-        held.hides_memory = true;
-        assert_eq!(used(pages, &held, 100, 200), 110);
-        held.buffers = 50;
-        assert_eq!(used(pages, &held, 100, 200), 160);
-        assert_eq!(used(pages, &held, 100, 120), 120);
-        assert_eq!(used(pages, &held, 100, 0), 110);
     }
 }

@@ -1,16 +1,16 @@
 //! What a command had left of its bounds, and whether it can have used that since.
 
-use super::Ceilings;
-use super::machine::MachineMemory;
+use super::{MachineMemory, UsageBounds};
 
 /// What the list of a command's processes shows of them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
-    pub(super) processes: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessTotals {
+    /// How many they are.
+    pub processes: u64,
     /// Their threads, the first of each included.
-    pub(super) threads: u64,
+    pub threads: u64,
     /// The bytes of their mapped pages.
-    pub(super) resident: u64,
+    pub resident: u64,
 }
 
 /// What a command had left of its bounds when its processes were listed.
@@ -18,8 +18,8 @@ pub(super) struct Counted {
 /// Until the machine as a whole has lost as much, they need not be listed again. That
 /// other programs gave up as much at the same time cannot be excluded, so the answer is
 /// good for a short time only.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Room {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headroom {
     /// Bytes of memory; without a bound `u64::MAX`.
     memory: u64,
     /// Processes; without a bound `u64::MAX`.
@@ -31,12 +31,12 @@ pub(super) struct Room {
     tasks: Option<u64>,
 }
 
-impl Room {
+impl Headroom {
     /// Returns what a command has left, where the machine lost so much memory since the
     /// command began: it may be the command's, although no process shows it.
-    pub(super) fn left(
-        ceilings: &Ceilings,
-        counted: &Counted,
+    pub fn left(
+        bounds: UsageBounds,
+        counted: ProcessTotals,
         lost: u64,
         machine: MachineMemory,
         tasks: Option<u64>,
@@ -46,8 +46,8 @@ impl Room {
         // A thread that ends makes room for a process among the tasks.
         let threads = counted.threads.saturating_sub(counted.processes);
         Self {
-            memory: left(ceilings.memory, counted.resident.max(lost)),
-            processes: left(ceilings.processes, counted.processes),
+            memory: left(bounds.memory, counted.resident.max(lost)),
+            processes: left(bounds.processes, counted.processes),
             machine,
             tasks: tasks.map(|tasks| tasks.saturating_sub(threads)),
         }
@@ -56,7 +56,7 @@ impl Room {
     /// Returns whether the command can have used it, where the machine has so much
     /// memory and so many processes and threads now. What others give up meanwhile
     /// does not count for the command.
-    pub(super) fn may_be_used(&mut self, machine: MachineMemory, tasks: Option<u64>) -> bool {
+    pub fn may_be_used(&mut self, machine: MachineMemory, tasks: Option<u64>) -> bool {
         self.machine = self.machine.at_best(machine);
         self.tasks = self.tasks.zip(tasks).map(|(fewest, now)| fewest.min(now));
         let begun = match (self.tasks, tasks) {
@@ -78,53 +78,52 @@ mod tests {
         shared: 100,
     };
 
-    const COUNTED: Counted = Counted {
+    const COUNTED: ProcessTotals = ProcessTotals {
         processes: 5,
         threads: 5,
         resident: 100,
     };
 
-    fn room() -> Room {
-        let ceilings = Ceilings {
+    fn headroom() -> Headroom {
+        let bounds = UsageBounds {
             memory: Some(300),
             processes: Some(20),
-            ..Ceilings::default()
         };
-        Room::left(&ceilings, &COUNTED, 0, MACHINE, Some(400))
+        Headroom::left(bounds, COUNTED, 0, MACHINE, Some(400))
     }
 
     #[test]
     fn memory_that_the_machine_lost_before_is_not_left() {
-        let ceilings = Ceilings {
+        let bounds = UsageBounds {
             memory: Some(300),
-            ..Ceilings::default()
+            ..UsageBounds::default()
         };
-        let mut room = Room::left(&ceilings, &COUNTED, 250, MACHINE, Some(400));
+        let mut headroom = Headroom::left(bounds, COUNTED, 250, MACHINE, Some(400));
         let less = MachineMemory {
             available: 951,
             ..MACHINE
         };
-        assert!(!room.may_be_used(less, Some(400)));
+        assert!(!headroom.may_be_used(less, Some(400)));
         let more = MachineMemory {
             available: 950,
             ..MACHINE
         };
-        assert!(room.may_be_used(more, Some(400)));
+        assert!(headroom.may_be_used(more, Some(400)));
     }
 
     #[test]
     fn a_thread_that_ends_makes_room_for_a_process() {
-        let ceilings = Ceilings {
+        let bounds = UsageBounds {
             processes: Some(20),
-            ..Ceilings::default()
+            ..UsageBounds::default()
         };
-        let counted = Counted {
+        let counted = ProcessTotals {
             threads: 55,
             ..COUNTED
         };
-        let mut room = Room::left(&ceilings, &counted, 0, MACHINE, Some(400));
-        assert!(!room.may_be_used(MACHINE, Some(364)));
-        assert!(room.may_be_used(MACHINE, Some(365)));
+        let mut headroom = Headroom::left(bounds, counted, 0, MACHINE, Some(400));
+        assert!(!headroom.may_be_used(MACHINE, Some(364)));
+        assert!(headroom.may_be_used(MACHINE, Some(365)));
     }
 
     #[test]
@@ -133,29 +132,29 @@ mod tests {
             available: 801,
             shared: 299,
         };
-        assert!(!room().may_be_used(less, Some(414)));
+        assert!(!headroom().may_be_used(less, Some(414)));
         let more = MachineMemory {
             available: 2_000,
             shared: 0,
         };
-        assert!(!room().may_be_used(more, Some(1)));
+        assert!(!headroom().may_be_used(more, Some(1)));
     }
 
     #[test]
     fn what_others_gave_up_does_not_count() {
-        let mut room = room();
+        let mut headroom = headroom();
         let freed = MachineMemory {
             available: 2_000,
             shared: 0,
         };
-        assert!(!room.may_be_used(freed, Some(100)));
+        assert!(!headroom.may_be_used(freed, Some(100)));
         let taken = MachineMemory {
             available: 1_800,
             shared: 0,
         };
-        assert!(room.may_be_used(taken, Some(100)));
-        assert!(!room.may_be_used(freed, Some(114)));
-        assert!(room.may_be_used(freed, Some(115)));
+        assert!(headroom.may_be_used(taken, Some(100)));
+        assert!(!headroom.may_be_used(freed, Some(114)));
+        assert!(headroom.may_be_used(freed, Some(115)));
     }
 
     #[test]
@@ -164,22 +163,22 @@ mod tests {
             available: 800,
             ..MACHINE
         };
-        assert!(room().may_be_used(memory, Some(400)));
+        assert!(headroom().may_be_used(memory, Some(400)));
         let shared = MachineMemory {
             shared: 300,
             ..MACHINE
         };
-        assert!(room().may_be_used(shared, Some(400)));
-        assert!(room().may_be_used(MACHINE, Some(415)));
+        assert!(headroom().may_be_used(shared, Some(400)));
+        assert!(headroom().may_be_used(MACHINE, Some(415)));
     }
 
     #[test]
     fn what_the_machine_does_not_say_may_be_used() {
-        assert!(room().may_be_used(MACHINE, None));
-        assert!(Room::default().may_be_used(MachineMemory::default(), None));
+        assert!(headroom().may_be_used(MACHINE, None));
+        assert!(Headroom::default().may_be_used(MachineMemory::default(), None));
         let silent = MachineMemory::default();
-        assert!(room().may_be_used(silent, Some(400)));
-        let mut unbounded = Room::left(&Ceilings::default(), &COUNTED, 0, MACHINE, Some(1));
+        assert!(headroom().may_be_used(silent, Some(400)));
+        let mut unbounded = Headroom::left(UsageBounds::default(), COUNTED, 0, MACHINE, Some(1));
         let nothing = MachineMemory {
             available: 0,
             shared: 9_000,
