@@ -6,6 +6,7 @@ mod origin;
 pub use origin::landed;
 
 use crate::mode::mode_of;
+use crate::tree::index_file;
 use git2::{ErrorCode, ObjectType, Oid, Patch, Repository};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::sha256_hex;
@@ -113,7 +114,7 @@ pub fn survey(root: &Path, defaults: Governing) -> Result<GoverningSurvey, Gover
     let failed = GoverningError::git("read the index", root);
     let repository = Repository::open(root).map_err(&failed)?;
     let settings = settings(root);
-    let index = repository.index().map_err(&failed)?;
+    let index = index_file::open_of(&repository).map_err(&failed)?;
     let mut tracked = BTreeSet::new();
     for entry in index.iter() {
         tracked.insert(String::from_utf8_lossy(&entry.path).into_owned());

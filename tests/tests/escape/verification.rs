@@ -16,6 +16,7 @@ attacks! {
     build_state_is_poisoned,
     build_state_is_poisoned_where_the_harness_has_its_own,
     what_a_verification_leaves_stops_honest_work,
+    content_is_not_moved_behind_the_times_of_a_file,
 }
 
 /// The checker that the setup puts into an ignored folder; the verification
@@ -272,4 +273,31 @@ fn passes_on_the_target(ground: &mut Ground, verify: &str) {
             format!("the verification fails on {TARGET}"),
         );
     }
+}
+
+/// File systems can exchange the content of two files and leave their times as they
+/// were: the harness would take a changed file for the same.
+fn content_is_not_moved_behind_the_times_of_a_file(ground: &mut Ground) {
+    let script = r#"echo x > src/h.txt
+python3 - <<'END'
+import fcntl, os
+other = os.open("src/h.txt", os.O_RDWR)
+file = os.open("src/base.txt", os.O_RDWR)
+# Of ext4, XFS and F2FS.
+for request in (0xc028660f, 0xc0c0586d, 0xc020f509):
+    try:
+        fcntl.ioctl(other, request, bytes(192))
+        print("error", 0)
+    except OSError as error:
+        print("error", error.errno)
+END"#;
+    ground.hostile("h", script);
+    ground.nights();
+    let said = ground.output("h");
+    let errors: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("error "))
+        .collect();
+    // `ENOSYS`, whatever the file system knows.
+    ground.harm(errors != ["error 38"; 3], format!("answered {errors:?}"));
 }

@@ -3,6 +3,7 @@
 use super::make::{failed, replace};
 use super::site::ProvisionSite;
 use crate::removal::{Occupant, RemovalBounds, occupant, probe};
+use crate::tree::index_file;
 use git2::Repository;
 use premath_memory::lane_record::LaneFolder;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
@@ -72,7 +73,7 @@ impl ProvisionSite<'_> {
     fn repair_head(&self, registration: &OwnedFd, folder: &LaneFolder) -> Result<bool, String> {
         let lane = Repository::open(&folder.worktree)
             .map_err(|error| format!("it cannot be opened: {}", error.message()))?;
-        lane.index()
+        index_file::open_of(&lane)
             .map_err(|error| format!("its index cannot be read: {}", error.message()))?;
         let is_readable = lane
             .head()

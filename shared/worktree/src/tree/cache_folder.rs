@@ -3,7 +3,7 @@
 //! such as cargo's `target`.
 
 use super::beneath::{Beneath, kind, path};
-use super::exclusion::{Exclusion, RULES};
+use super::exclusion::{Exclusion, FolderRules, RULES};
 use super::layer::Layer;
 use super::{Tree, TreeError};
 use rustix::fs::{Dir, FileType, Mode, OFlags, mkdirat, openat};
@@ -49,8 +49,12 @@ impl Tree {
     fn way_for(&self, cache: &str) -> io::Result<bool> {
         let top = Beneath::open(&self.files)?;
         let mut exclusion = Exclusion::new(&self.outer_ignore_files())?;
-        exclusion.enter(&top, b"", top.look(path(RULES))?.is_some());
-        if !exclusion.excludes(cache.as_bytes(), true) {
+        let has = match top.look(path(RULES))? {
+            Some(_) => FolderRules::Known,
+            None => FolderRules::None,
+        };
+        let is_read = exclusion.enter(&top, b"", has).is_ok();
+        if !is_read || !exclusion.excludes(cache.as_bytes(), true) {
             return Ok(false);
         }
         let folder = top.folder()?;

@@ -7,6 +7,7 @@ use super::made_folder::of_file;
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 use premath_platform::file::read_regular;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +16,38 @@ use std::sync::Arc;
 pub(super) const RULES: &[u8] = b".gitignore";
 /// An ignore file of a worktree that is larger than this is skipped.
 const TEXT_MAX: u64 = 1 << 20;
+/// How many bytes of ignore files a step may have changed. Their automata take a
+/// thousand times the time of reading them, in every look at the files from then on.
+const CHANGED_MAX: u64 = 128 << 10;
+/// From how many bytes on the rules of a text are made once for a look.
+const LARGE: usize = 16 << 10;
 
 /// The rules in force in one folder: its own, then those of the folders above.
 pub(super) struct Exclusion {
     /// Rules with the length of the prefix that paths lose before they match.
-    rules: Vec<(usize, Gitignore)>,
+    rules: Vec<(usize, Arc<Gitignore>)>,
     /// The operator's rules, which come last.
     outer: Vec<Arc<Gitignore>>,
+    /// The rules of large texts.
+    large: HashMap<Vec<u8>, Option<Arc<Gitignore>>>,
+    /// How many bytes of changed files may still be read.
+    left: u64,
 }
+
+/// What a folder has of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FolderRules {
+    /// It has no ignore file.
+    None,
+    /// It has that of the commit.
+    Known,
+    /// It has one that was changed, or that the commit does not have.
+    Changed,
+}
+
+/// Changed rules are more than are read.
+#[derive(Debug)]
+pub(super) struct TooManyRules;
 
 impl Exclusion {
     /// Reads the operator's rules; a file that is not there has none.
@@ -40,18 +65,46 @@ impl Exclusion {
         Ok(Self {
             rules: Vec::new(),
             outer: rules,
+            large: HashMap::new(),
+            left: CHANGED_MAX,
         })
     }
 
-    /// Adds the rules of a folder that is entered, if it `has_rules`; reports how
-    /// many rules there were before, to be given to [`Exclusion::leave`].
-    pub(super) fn enter(&mut self, root: &Beneath, folder: &[u8], has_rules: bool) -> usize {
-        let before = self.rules.len();
+    /// Returns how many rules there are, to be given to [`Exclusion::leave`].
+    pub(super) const fn mark(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Adds the rules of a folder that is entered.
+    ///
+    /// # Errors
+    ///
+    /// The rules were changed and are too many; they are not added.
+    pub(super) fn enter(
+        &mut self,
+        root: &Beneath,
+        folder: &[u8],
+        has: FolderRules,
+    ) -> Result<(), TooManyRules> {
+        let most = match has {
+            FolderRules::None => return Ok(()),
+            FolderRules::Known => TEXT_MAX,
+            FolderRules::Changed => self.left,
+        };
         let file = path(folder).join(path(RULES));
-        if has_rules
-            && let Ok(Some(text)) = root.read(&file, TEXT_MAX)
-            && let Some(rules) = parsed(&text)
-        {
+        let text = match root.read(&file, most) {
+            Ok(Some(text)) => text,
+            Err(error)
+                if error.kind() == io::ErrorKind::FileTooLarge && has == FolderRules::Changed =>
+            {
+                return Err(TooManyRules);
+            }
+            Ok(None) | Err(_) => return Ok(()),
+        };
+        if has == FolderRules::Changed {
+            self.left -= text.len() as u64;
+        }
+        if let Some(rules) = self.rules_of(text) {
             let prefix = if folder.is_empty() {
                 0
             } else {
@@ -59,7 +112,18 @@ impl Exclusion {
             };
             self.rules.push((prefix, rules));
         }
-        before
+        Ok(())
+    }
+
+    /// Returns the rules of a text; those of a large one are made once.
+    fn rules_of(&mut self, text: Vec<u8>) -> Option<Arc<Gitignore>> {
+        if text.len() < LARGE {
+            return parsed(&text).map(Arc::new);
+        }
+        let rules = self.large.entry(text);
+        rules
+            .or_insert_with_key(|text| parsed(text).map(Arc::new))
+            .clone()
     }
 
     /// Removes the rules that were added since.
@@ -73,7 +137,7 @@ impl Exclusion {
             .rules
             .iter()
             .rev()
-            .map(|(prefix, rules)| (name.get(*prefix..).unwrap_or(name), rules));
+            .map(|(prefix, rules)| (name.get(*prefix..).unwrap_or(name), &**rules));
         let outer = self.outer.iter().map(|rules| (name, &**rules));
         for (name, rules) in inner.chain(outer) {
             match rules.matched(Path::new(path(name)), is_folder) {

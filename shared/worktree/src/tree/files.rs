@@ -4,7 +4,7 @@
 use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent};
 use super::entry_name::{is_fit_modules, is_modules};
-use super::exclusion::{Exclusion, RULES};
+use super::exclusion::{Exclusion, FolderRules, RULES};
 use super::private::settings_folder;
 use super::scan::{FileStamp, Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
@@ -297,8 +297,16 @@ impl Walk<'_> {
         if is_like_repository(&names) && !self.has_repository(&folder) {
             self.scan.unfit.insert(joined(&folder, b"HEAD"));
         }
-        let has_rules = names.iter().any(|(name, _)| name == RULES);
-        let before = self.exclusion.enter(self.root, &folder, has_rules);
+        let before = self.exclusion.mark();
+        let rules = joined(&folder, RULES);
+        let has = match names.iter().any(|(name, _)| name == RULES) {
+            false => FolderRules::None,
+            true if self.is_as_committed(&rules) => FolderRules::Known,
+            true => FolderRules::Changed,
+        };
+        if self.exclusion.enter(self.root, &folder, has).is_err() {
+            self.scan.unfit.insert(rules);
+        }
         let mut holds_any = false;
         for (name, kind) in names {
             let at = joined(&folder, &name);
@@ -355,6 +363,11 @@ impl Walk<'_> {
         } else {
             self.scan.paths.insert(at);
         }
+    }
+
+    /// Returns whether a file is that of the index, with its content.
+    fn is_as_committed(&self, at: &[u8]) -> bool {
+        self.tracked.has_file(at) && !self.scan.paths.contains(at)
     }
 
     /// Returns whether the commit itself has a repository in this folder.

@@ -6,7 +6,7 @@
 //! person's own worktree, it can write the index that is read here.
 
 use crate::mode::{FILE, LINK, SUBMODULE, is_kind};
-use git2::Index;
+use git2::{Index, Repository};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
@@ -48,6 +48,16 @@ pub(crate) fn open(at: &Path) -> io::Result<Index> {
         check(&content)?;
     }
     Index::open(at).map_err(other)
+}
+
+/// Opens the index of a repository's own checkout, as [`open`] does.
+///
+/// # Errors
+///
+/// As [`open`].
+pub(crate) fn open_of(repository: &Repository) -> Result<Index, git2::Error> {
+    let index = open(&repository.path().join("index"));
+    index.map_err(|error| git2::Error::from_str(&error.to_string()))
 }
 
 /// Opens a copy of an index file that a command may write at the same time.

@@ -22,7 +22,7 @@ mod filter;
 mod hiding;
 mod home;
 mod ignore_rules;
-mod index_file;
+pub(crate) mod index_file;
 mod layer;
 mod made_folder;
 mod manifest;

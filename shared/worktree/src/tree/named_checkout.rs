@@ -10,6 +10,7 @@ use crate::mode::mode_of;
 use git2::build::CheckoutBuilder;
 use git2::{FileMode, IndexEntry, ObjectType, Oid};
 use rustix::fs::FileType;
+use std::io;
 use std::path::Path;
 
 /// How many files one checkout names: libgit2 compares each of its files with
@@ -107,6 +108,7 @@ impl Tree {
         all: &[&Path],
         adjust: impl Fn(&mut CheckoutBuilder<'_>),
     ) -> Result<(), TreeError> {
+        self.must_be_ways(all)?;
         for names in all.chunks(NAMED_MAX) {
             let mut checkout = CheckoutBuilder::new();
             checkout
@@ -122,6 +124,24 @@ impl Tree {
                 .map_err(self.failed("check the base out"))?;
         }
         self.smudge(target, all)
+    }
+    /// Refuses paths on which anything but folders lies, or at which a link is:
+    /// libgit2 would write where a link leads to.
+    fn must_be_ways(&self, all: &[&Path]) -> Result<(), TreeError> {
+        let root = self.beneath()?;
+        for at in all {
+            let is_way = || -> io::Result<bool> {
+                let found = root.look(at)?;
+                let is_link = found.is_some_and(|stat| kind(&stat) == FileType::Symlink);
+                Ok(!is_link && root.blocker(at)?.is_none())
+            };
+            let checked = is_way().and_then(|is_way| match is_way {
+                true => Ok(()),
+                false => Err(io::Error::other("a link or a file blocks it")),
+            });
+            checked.map_err(self.refused("write", at))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Files as a commit has them, and nothing else: what a step left goes.
 
-use super::beneath::{open_folder, path};
+use super::beneath::{Beneath, open_folder, path};
 use super::restore::ROUNDS;
 use super::scan::Scan;
 use super::{Base, Tree, TreeError};
@@ -91,6 +91,8 @@ impl Tree {
         }
         gone.extend(&submodules);
         let root = self.beneath()?;
+        let blockers = self.blockers(&root, &scan.paths)?;
+        gone.extend(blockers.iter().map(Vec::as_slice));
         for name in &gone {
             let refused = self.refused("delete", path(name));
             if self.has_own_in(name) {
@@ -104,6 +106,22 @@ impl Tree {
             made.map_err(self.refused("make", path(name)))?;
         }
         Ok(!gone.is_empty())
+    }
+
+    /// Returns what is on the way to paths and is not a folder. Git may ignore it, so
+    /// that it stays with other ignored files.
+    fn blockers(
+        &self,
+        root: &Beneath,
+        paths: &BTreeSet<Vec<u8>>,
+    ) -> Result<BTreeSet<Vec<u8>>, TreeError> {
+        let mut blockers = BTreeSet::new();
+        for name in paths {
+            let found = root.blocker(path(name));
+            let found = found.map_err(self.refused("reach", path(name)))?;
+            blockers.extend(found.map(|at| at.into_os_string().into_encoded_bytes()));
+        }
+        Ok(blockers)
     }
 
     /// Writes the files of a tree where they differ.

@@ -28,7 +28,7 @@ pub(super) enum Shared {
 /// Refuses system calls of this thread, and of what it starts, that nothing
 /// else confines: the kernel's keys, its programs and counters, sockets of the
 /// machine below, protocols that evade rules of the network, calls that other
-/// filters cannot see, typing into a terminal, namespaces of users, programs
+/// filters cannot see, typing into a terminal, moving content between files, namespaces of users, programs
 /// that run as their owner, and memory that no process shows.
 pub(super) fn apply(shared: Shared) -> io::Result<()> {
     let groups = [
@@ -64,6 +64,10 @@ const VSOCK: u64 = 40;
 const MPTCP: u64 = 262;
 /// `TIOCSTI` and `TIOCLINUX`, which type into a terminal.
 const TYPING: [u64; 2] = [0x5412, 0x541c];
+/// `EXT4_IOC_MOVE_EXT`, `XFS_IOC_SWAPEXT` and `F2FS_IOC_MOVE_RANGE`: they give a file
+/// other content and leave its times as they were, by which the harness knows that it
+/// is the same.
+const MOVES_CONTENT: [u64; 3] = [0xc028_660f, 0xc0c0_586d, 0xc020_f509];
 /// `RLIMIT_CORE`.
 const CORE: u64 = 4;
 /// `CLONE_NEWUSER`. In a namespace of users a command may mount file systems in
@@ -115,8 +119,9 @@ fn not_there(shared: Shared) -> Result<Rules, seccompiler::Error> {
         PRLIMIT,
         vec![SeccompRule::new(vec![is(1, CORE)?, is_set?])?],
     );
-    let typing = TYPING.into_iter().map(|request| only(is(1, request)));
-    rules.insert(IOCTL, typing.collect::<Result<_, _>>()?);
+    let requests = TYPING.into_iter().chain(MOVES_CONTENT);
+    let requests = requests.map(|request| only(is(1, request)));
+    rules.insert(IOCTL, requests.collect::<Result<_, _>>()?);
     Ok(rules)
 }
 

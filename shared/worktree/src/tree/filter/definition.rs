@@ -2,6 +2,7 @@
 //! the operator's checkout when a batch begins.
 
 use super::super::beneath::path;
+use super::super::index_file;
 use super::super::private::{alternates, quoted, settings, settings_folder};
 use git2::{Config, FileMode, ObjectType, Oid, Repository};
 use premath_kernel::json::canonical::sha256_hex;
@@ -173,7 +174,7 @@ fn attribute_files(main: &Repository) -> Result<BTreeMap<Vec<u8>, Oid>, git2::Er
     let executable = u32::from(FileMode::BlobExecutable);
     let mut files = BTreeMap::new();
     if !main.is_bare() {
-        let entries = main.index()?;
+        let entries = index_file::open_of(main)?;
         let entries = entries.iter().filter(|entry| {
             is_wanted(&entry.path) && (entry.mode == file || entry.mode == executable)
         });

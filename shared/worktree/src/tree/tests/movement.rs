@@ -168,6 +168,59 @@ fn rules_that_a_step_wrote_hide_nothing_from_a_reset() {
     assert!(is_clean(&lane));
 }
 
+/// Git ignores the link, and not the folder that the commit has in its place.
+#[test]
+fn an_ignored_link_that_blocks_a_file_of_the_commit_is_not_followed() {
+    let rules = "target/\n/k\n!/k/\n";
+    for lane in [Lane::new(), Lane::provisioned()] {
+        let files = [(".gitignore", Some(rules)), ("k/x", Some("landed\n"))];
+        let landed = commit(&lane, &files, &lane.base.commit);
+        let made = Ignored::Go(BTreeSet::from([b"k".to_vec()]));
+        for (ignored, is_seen) in [
+            (&Ignored::Stay, false),
+            (&Ignored::Stay, true),
+            (&made, false),
+            (&made, true),
+        ] {
+            let gone = Ignored::Go(BTreeSet::new());
+            lane.tree.reset(&lane.base, &gone).unwrap();
+            look(&lane);
+            lane.tree.before_command();
+            lane.write(".gitignore", rules);
+            symlink(lane.precious(), lane.at("k")).unwrap();
+            lane.tree.state_on(&lane.base.commit).unwrap();
+            let to = at(&landed, "l1");
+            match is_seen {
+                true => lane.tree.reset_as_seen(&to, ignored).unwrap(),
+                false => lane.tree.reset(&to, ignored).unwrap(),
+            }
+            let outside = fs::read_to_string(lane.precious().join("x")).unwrap();
+            assert_eq!(outside, "mine\n");
+            assert_eq!(fs::read_to_string(lane.at("k/x")).unwrap(), "landed\n");
+            assert!(is_clean(&lane));
+        }
+    }
+}
+
+#[test]
+fn ignore_rules_that_a_step_writes_are_bounded_and_those_of_a_commit_are_not() {
+    let lane = Lane::new();
+    let large = "# a rule\n".repeat(6 << 10);
+    for name in ["a", "b", "c"] {
+        lane.write(&format!("{name}/.gitignore"), &large);
+    }
+    let error = lane.tree.commit(&TEXT).unwrap_err().to_string();
+    assert!(error.contains("git cannot take c/.gitignore"), "{error}");
+    let gone = Ignored::Go(BTreeSet::new());
+    lane.tree.reset(&lane.base, &gone).unwrap();
+    assert!(!lane.at("a").exists() && !lane.at("c").exists());
+    let names = ["a/.gitignore", "b/.gitignore", "c/.gitignore"];
+    let files = names.map(|name| (name, Some(&*large)));
+    let landed = commit(&lane, &files, &lane.base.commit);
+    lane.tree.reset(&at(&landed, "l1"), &gone).unwrap();
+    assert!(is_clean(&lane));
+}
+
 #[test]
 fn an_index_that_a_command_may_have_changed_unseen_is_read_again() {
     let lane = Lane::new();
