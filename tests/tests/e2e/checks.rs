@@ -191,6 +191,42 @@ fn a_killed_batch_charges_no_issue_for_work_that_landed_below_it() {
 }
 
 #[test]
+fn what_an_operator_closes_is_not_built_upon_before_its_check() {
+    let scratch = scratch(&format!("{CHECK}\n[ ! -e src/a.txt ]"));
+    let file = scratch.root.join("harness.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let backoff = "[backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n";
+    fs::write(file, text + backoff).unwrap();
+    // The second attempt at `b` begins when `a` was closed.
+    let work = format!(
+        r#"case $PREMATH_ISSUE_ID in
+b) if [ ! -e "$HOME/b-tried" ]; then
+    touch "$HOME/b-tried"; until [ -e "$HOME/closed" ]; do sleep 0.02; done; exit 75
+  fi
+  [ ! -e src/a.txt ] || touch "$HOME/b-has-a"
+  touch "$HOME/b-works" ;;
+esac
+{OWN}"#
+    );
+    let running = scratch.landing_batch(&work, "true").start();
+    let wait = |name: &str| {
+        until(PATIENCE, || is_there(&scratch, name).then_some(())).expect(name);
+    };
+    wait("checks-a");
+    wait("b-tried");
+    let close = ["issue", "close", "a", "--reason", "done by hand"];
+    scratch.premath(close).end().exits(0);
+    fs::write(scratch.home().join("closed"), "").unwrap();
+    wait("b-works");
+    fs::write(scratch.home().join("go"), "").unwrap();
+    running.wait();
+    assert!(!is_there(&scratch, "b-has-a"));
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    assert_eq!(scratch.file_on(TARGET, "src/b.txt").as_deref(), Some("x\n"));
+}
+
+#[test]
 fn two_coordinators_with_checks_let_each_other_land() {
     let rows: Vec<_> = (0..12).map(|n| issue(&format!("t-{n:02}"))).collect();
     let scratch = Scratch::with_issues(4, &rows);

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
-fn settings(scratch: &Scratch, text: &str) {
+pub(super) fn settings(scratch: &Scratch, text: &str) {
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
 }
 
@@ -55,7 +55,7 @@ impl<'a> Remote<'a> {
     }
 
     /// Returns the commit of the target there.
-    fn tip(&self) -> String {
+    pub(super) fn tip(&self) -> String {
         self.git(&["rev-parse", TARGET])
     }
 }
@@ -69,7 +69,7 @@ fn last_message(scratch: &Scratch) -> String {
 
 /// The operator's commit on the target meanwhile, made by a command that is not
 /// confined and knows where the repository is.
-fn theirs(scratch: &Scratch) -> String {
+pub(super) fn theirs(scratch: &Scratch) -> String {
     let root = scratch.root.display();
     format!(
         r#"git -C '{root}' worktree add -q --detach "$HOME/other" harness/integration && (cd "$HOME/other" &&

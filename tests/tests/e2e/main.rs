@@ -6,6 +6,7 @@
     reason = "tests: what is not there fails the test that asked for it"
 )]
 
+mod adopted;
 mod agents;
 mod audit;
 mod batched;

@@ -178,7 +178,11 @@ impl Batch {
     ///
     /// [`LandingError`].
     pub(crate) fn landing_start(&self) -> Result<String, LandingError> {
-        self.landing.start(|issue_id| self.is_closed(issue_id))
+        // An operator may close an issue whose work is being checked.
+        let is_settled = |issue_id: &IssueId, commit: &str| {
+            self.is_closed(issue_id) && !self.is_under_check(commit)
+        };
+        self.landing.start(is_settled)
     }
 
     fn is_closed(&self, issue_id: &IssueId) -> bool {

@@ -10,7 +10,7 @@ use super::work::WorkDone;
 use crate::lane::Lane;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{CallSpec, Close, Discover, MutationReady};
-use premath_memory::NewIssue;
+use premath_memory::{LandingLock, NewIssue};
 use premath_worktree::tree::{Base, TreeState};
 
 /// A step whose work is where it belongs.
@@ -21,6 +21,9 @@ pub(super) struct Landed<'a> {
     pub(super) base: Base,
     /// The right to close the issue.
     pub(super) ready: MutationReady<Close>,
+    /// Keeps other processes from taking an adopted landing back until the issue is
+    /// closed.
+    pub(super) lock: Option<LandingLock>,
     pub(super) before: TreeState,
     pub(super) after: TreeState,
     pub(super) requests: Vec<NewIssue>,
@@ -53,7 +56,7 @@ impl Landed<'_> {
                 Err(self.attempt.failed(lane, base, self.work, stage_error))
             }
         };
-        drop(self.queued);
+        drop((self.queued, self.lock));
         ended
     }
 }

@@ -17,7 +17,7 @@ use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::landing::LandingRecord;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{Close, MutationReady};
-use premath_memory::artifact;
+use premath_memory::{LandingLock, artifact};
 use premath_worktree::landing::{Advance, LandedMark, LandingError, Undone};
 use premath_worktree::signing::Signer;
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
@@ -38,6 +38,9 @@ pub(super) struct ReadyToClose {
     /// The right to close.
     pub(super) ready: MutationReady<Close>,
     pub(super) landing: Option<AdvancedLanding>,
+    /// The right to land, kept until the close where an earlier landing is adopted:
+    /// without it another process could take that back.
+    pub(super) lock: Option<LandingLock>,
     /// The commit that holds the work; none where nothing changed.
     pub(super) commit: Option<String>,
     /// The tree that passed last.
@@ -229,6 +232,7 @@ impl Lane {
             return Ok(ReadyToClose {
                 ready,
                 landing: Some(landed),
+                lock: None,
                 // None where the tip holds all of the work.
                 commit: (commit != tip).then_some(commit),
                 tree: verified,
@@ -294,6 +298,7 @@ impl Lane {
         Ok(ReadyToClose {
             ready,
             landing: Some(marked.there()),
+            lock: None,
             commit: None,
             tree: tree.clone(),
         })

@@ -10,26 +10,26 @@ use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
-use premath_kernel::turn::{Close, MutationReady};
+use premath_memory::LandingLock;
 use premath_worktree::landing::{LandedMark, LandingError, Undone};
 use premath_worktree::tree::{Base, TreeState};
 
 impl Lane {
-    /// Runs the check on what landed, and judges the turn with it.
-    pub(super) fn check_landed(
+    /// Runs the check on what landed earlier.
+    fn check_landed(
         &mut self,
         attempt: &mut Attempt<'_>,
         owner: &CommandOwner<'_>,
         commit: &str,
         check: &str,
-    ) -> Result<MutationReady<Close>, StageError> {
+    ) -> Result<(), StageError> {
         let verification = VerificationTask {
             phase: Phase::Landed(0),
             command: check,
             commit,
         };
         match self.verify(attempt, owner, &verification) {
-            Ok(_) => self.admitted(&mut attempt.log),
+            Ok(_) => Ok(()),
             Err(StageError::Failed(failure)) => Err(self.refused(&mut attempt.log, failure)),
             Err(error) => Err(error),
         }
@@ -77,18 +77,38 @@ impl Lane {
         tree: TreeState,
         mark: &LandedMark,
     ) -> Result<ReadyToClose, StageError> {
-        let ready = match self.batch.landing.rule().check.clone() {
-            None => self.admitted(&mut attempt.log)?,
-            Some(check) => self.check_landed(attempt, owner, &base.commit, &check)?,
-        };
+        if let Some(check) = self.batch.landing.rule().check.clone() {
+            self.check_landed(attempt, owner, &base.commit, &check)?;
+        }
+        let lock = self.landing_is_there(attempt, mark)?;
+        let ready = self.admitted(&mut attempt.log)?;
         let landing = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
         let commit = landing.is_own()?.then(|| mark.commit.clone());
         Ok(ReadyToClose {
             ready,
             landing: Some(landing),
+            lock: Some(lock),
             commit,
             tree,
         })
+    }
+
+    /// Returns the right to land, with which no other process takes the landing back.
+    /// Ends the attempt uncharged where one did so while it was verified.
+    fn landing_is_there(
+        &self,
+        attempt: &mut Attempt<'_>,
+        mark: &LandedMark,
+    ) -> Result<LandingLock, StageError> {
+        let lock = attempt.landing_lock()?;
+        self.batch.landing.reopen();
+        let found = self.batch.landing.landed(&attempt.claim().issue_id)?;
+        if found.as_ref() == Some(mark) {
+            return Ok(lock);
+        }
+        let (commit, target) = (&mark.commit, self.batch.landing.target());
+        tracing::warn!(commit, target, "taken off the target while it was verified");
+        Err(StepFailure::of_interrupt().into())
     }
 
     /// Takes an earlier attempt's landed work off the target where it does not

@@ -50,6 +50,7 @@ impl<'a> Verified<'a> {
                     attempt: self.attempt,
                     base: self.base,
                     ready: ready.ready,
+                    lock: ready.lock,
                     before: self.before,
                     after: ready.tree,
                     requests: self.requests,
@@ -124,6 +125,7 @@ impl Lane {
         Ok(ReadyToClose {
             ready,
             landing: None,
+            lock: None,
             commit,
             tree,
         })

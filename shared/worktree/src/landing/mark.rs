@@ -2,9 +2,10 @@
 //! dies before the close is found again: `refs/harness/landing/<issue>/<generation>`.
 //!
 //! A mark whose commit the target holds is work that landed and whose issue is
-//! not closed yet; any other is of a landing that did not move the target. Marks go
-//! when the step's row is written.
+//! not closed yet; any other is of a landing that did not move the target, or was taken
+//! back. Marks go when the step's row is written.
 
+use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
@@ -59,10 +60,9 @@ impl Landing {
             .map_err(LandingError::git(failed))?;
         let found = marks.flatten().filter_map(|mark| {
             let mark = FoundMark::of(&git, &mark)?;
-            let commit = mark.commit.to_string();
-            let is_there = holds(&git, tip, &commit).unwrap_or(false);
-            is_there.then_some(LandedMark {
-                commit,
+            let is_there = mark.is_on(tip).unwrap_or(false);
+            is_there.then(|| LandedMark {
+                commit: mark.commit.to_string(),
                 generation: mark.generation,
             })
         });
@@ -71,7 +71,7 @@ impl Landing {
 
     /// Returns the commit that a step begins at: the target's tip, or what came
     /// before the work on it that is yet to pass its check, for that may be
-    /// taken back. Work whose issue is closed has passed it.
+    /// taken back. `is_settled` says which of it has passed, by its issue and commit.
     ///
     /// A landing is marked before the target moves, so that a mark of every
     /// commit is there that a tip read before has.
@@ -79,14 +79,17 @@ impl Landing {
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn start(&self, is_closed: impl Fn(&IssueId) -> bool) -> Result<String, LandingError> {
+    pub fn start(
+        &self,
+        is_settled: impl Fn(&IssueId, &str) -> bool,
+    ) -> Result<String, LandingError> {
         let failed = "look for landings under way";
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
         if !self.rule().defers_close() {
             return Ok(tip.to_string());
         }
-        let start = unchecked_from(&git, tip, is_closed).and_then(|unchecked| {
+        let start = unchecked_from(&git, tip, is_settled).and_then(|unchecked| {
             let oldest = unchecked.last().map(|oldest| git.find_commit(*oldest));
             Ok(oldest
                 .transpose()?
@@ -114,7 +117,8 @@ impl Landing {
         }
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
-        let unchecked = unchecked_from(&git, tip, is_closed).map_err(LandingError::git(failed))?;
+        let unchecked = unchecked_from(&git, tip, |issue_id, _| is_closed(issue_id));
+        let unchecked = unchecked.map_err(LandingError::git(failed))?;
         let rides = |commit: &Oid| {
             let trailers = trailers_of(&git, *commit);
             trailers.is_some_and(|trailers| trailers.verified_in.is_some())
@@ -152,10 +156,13 @@ impl Landing {
         if !self.merges() {
             return;
         }
-        let Ok(tip) = self.tip() else { return };
+        let Ok(tip) = self.open().and_then(|git| self.tip_in(&git)) else {
+            return;
+        };
         self.remove_marks(&format!("{MARKS}/*"), |mark| {
             let is_past = || unleased(&mark.issue).is_some_and(|last| mark.generation <= last);
-            let is_landed = || mark.is_on(&tip);
+            // Also where that cannot be found out.
+            let is_landed = || mark.is_on(tip).unwrap_or(true);
             is_closed(&mark.issue) || (is_past() && !is_landed())
         });
     }
@@ -187,18 +194,22 @@ impl Landing {
 }
 
 /// Returns the landings on top of a tip's first-parent history that are marked
-/// and whose issue is not closed, the newest first. Marks on other commits do not
+/// and not settled, the newest first. Marks on other commits do not
 /// count: a mark may be on work that its step found there.
 fn unchecked_from(
     git: &Repository,
     tip: Oid,
-    is_closed: impl Fn(&IssueId) -> bool,
+    is_settled: impl Fn(&IssueId, &str) -> bool,
 ) -> Result<Vec<Oid>, git2::Error> {
     let marks = git.references_glob(&format!("{MARKS}/*"))?;
     let marked: BTreeSet<Oid> = marks
         .flatten()
         .filter_map(|mark| FoundMark::of(git, &mark))
-        .filter(|mark| mark.landed().is_some_and(|issue_id| !is_closed(&issue_id)))
+        .filter(|mark| {
+            let commit = mark.commit.to_string();
+            let issue_id = mark.landed();
+            issue_id.is_some_and(|issue_id| !is_settled(&issue_id, &commit))
+        })
         .map(|mark| mark.commit)
         .collect();
     let mut unchecked = Vec::new();
@@ -256,11 +267,9 @@ impl<'a> FoundMark<'a> {
         is_own.then_some(trailers.issue)
     }
 
-    /// Returns whether a tip holds the commit; also where that cannot be found
-    /// out.
-    fn is_on(&self, tip: &str) -> bool {
-        let tip = Oid::from_str(tip);
-        tip.and_then(|tip| holds(self.git, tip, &self.commit.to_string()))
-            .unwrap_or(true)
+    /// Returns whether a tip holds the commit, and the harness did not revert it since.
+    fn is_on(&self, tip: Oid) -> Result<bool, git2::Error> {
+        Ok(holds(self.git, tip, &self.commit.to_string())?
+            && !is_reverted(self.git, tip, self.commit)?)
     }
 }

@@ -27,9 +27,18 @@ fn commit(git: &Repository, text: &str, parents: &[Oid]) -> Oid {
 }
 
 fn landing(folder: &Path, target: &str) -> Result<Landing, LandingError> {
+    landing_with_check(folder, target, None)
+}
+
+fn landing_with_check(
+    folder: &Path,
+    target: &str,
+    check: Option<&str>,
+) -> Result<Landing, LandingError> {
     let rule = LandingRule {
         mode: LandingMode::Merge,
         target: target.to_owned(),
+        check: check.map(str::to_owned),
         ..LandingRule::default()
     };
     Landing::begin(rule, folder.to_path_buf())
@@ -149,7 +158,7 @@ fn the_mark_of_a_landing_that_did_not_happen_is_removed_with_its_lease() {
 #[test]
 fn landed_work_is_taken_back_without_losing_other_work() {
     let (folder, git) = repository();
-    let landing = landing(folder.path(), "t").unwrap();
+    let landing = landing_with_check(folder.path(), "t", Some("true")).unwrap();
     let before = landing.tip().unwrap();
     let put = |name: &str, text: &str, parent: &str| {
         let parent = git.find_commit(Oid::from_str(parent).unwrap()).unwrap();
@@ -183,6 +192,14 @@ fn landed_work_is_taken_back_without_losing_other_work() {
         .unwrap();
     assert!(tree.get_name("ours").is_none());
     assert!(tree.get_name("theirs").is_some());
+    // The target holds the commit, and not its work.
+    landing.mark(&"a".into(), 1, &ours).unwrap();
+    assert_eq!(landing.landed(&"a".into()).unwrap(), None);
+    landing.mark(&"b".into(), 1, &theirs).unwrap();
+    assert!(landing.landed(&"b".into()).unwrap().is_some());
+    landing.sweep_marks(|_| false, |_| Some(1));
+    assert!(git.find_reference("refs/harness/landing/a/1").is_err());
+    assert!(git.find_reference("refs/harness/landing/b/1").is_ok());
 
     let second = put("ours", "2", &revert);
     landing.advance(&revert, &second, "m").unwrap();
@@ -193,6 +210,23 @@ fn landed_work_is_taken_back_without_losing_other_work() {
         Undone::Conflict
     );
     assert_eq!(landing.tip().unwrap(), upon);
+}
+
+#[test]
+fn what_others_may_have_read_is_reverted_and_the_target_never_goes_back() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let before = landing.tip().unwrap();
+    let ours = commit(&git, "ours", &[Oid::from_str(&before).unwrap()]).to_string();
+    landing.advance(&before, &ours, "m").unwrap();
+    let Undone::Reverted(revert) = landing.undo(&ours, &"s".into(), None).unwrap() else {
+        panic!("not reverted");
+    };
+    assert_eq!(landing.tip().unwrap(), revert);
+    let revert = git.find_commit(Oid::from_str(&revert).unwrap()).unwrap();
+    assert_eq!(revert.parent_id(0).unwrap().to_string(), ours);
+    let before = git.find_commit(Oid::from_str(&before).unwrap()).unwrap();
+    assert_eq!(revert.tree_id(), before.tree_id());
 }
 
 #[test]
@@ -334,8 +368,8 @@ fn trailers_of(issue: &str, base: &str) -> String {
 fn a_step_begins_below_all_that_is_yet_to_be_checked() {
     let (_folder, _git, landing, commits) = three_landings(true);
     let start = |closed: &[&str]| {
-        let is_closed = |issue_id: &IssueId| closed.iter().any(|one| **one == **issue_id);
-        landing.start(is_closed).unwrap()
+        let is_settled = |issue_id: &IssueId, _: &str| closed.iter().any(|one| **one == **issue_id);
+        landing.start(is_settled).unwrap()
     };
     assert_eq!(start(&[]), commits[0]);
     assert_eq!(start(&["a"]), commits[1]);
@@ -344,7 +378,7 @@ fn a_step_begins_below_all_that_is_yet_to_be_checked() {
     landing.unmark(&"b".into());
     assert_eq!(start(&[]), commits[2]);
     let (_folder, _git, unchecked, commits) = three_landings(false);
-    assert_eq!(unchecked.start(|_| false).unwrap(), commits[3]);
+    assert_eq!(unchecked.start(|_, _| false).unwrap(), commits[3]);
 }
 
 #[test]
@@ -401,9 +435,9 @@ fn a_step_begins_below_a_batch_that_is_yet_to_close() {
         ..landing.rule().clone()
     };
     let landing = Landing::begin(rule, folder.path().to_path_buf()).unwrap();
-    assert_eq!(landing.start(|_| false).unwrap(), commits[0]);
-    let is_closed = |issue_id: &IssueId| **issue_id == *"c";
-    assert_eq!(landing.start(is_closed).unwrap(), commits[3]);
+    assert_eq!(landing.start(|_, _| false).unwrap(), commits[0]);
+    let is_settled = |issue_id: &IssueId, _: &str| **issue_id == *"c";
+    assert_eq!(landing.start(is_settled).unwrap(), commits[3]);
 }
 
 #[test]

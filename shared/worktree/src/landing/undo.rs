@@ -6,6 +6,9 @@ use git2::{Commit, Oid, Repository};
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::trailers::LandingTrailers;
 
+/// Why the harness itself reverts a landing.
+const FAILED_CHECK: &str = "which failed the check after its landing";
+
 /// The outcome of landed work that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
@@ -44,7 +47,8 @@ impl Landing {
     /// Takes a landed commit off the target, with those that landed on top of
     /// it, the oldest first; only for who has the
     /// [right to land](Landing::try_lock). The target goes back to the commit
-    /// before, or the commits are reverted one by one where others follow.
+    /// before; the commits are reverted one by one where others follow, or may have been
+    /// read already.
     ///
     /// # Errors
     ///
@@ -106,14 +110,15 @@ impl Landing {
             if !holds(&git, tip, commit).map_err(LandingError::git(failed))? {
                 return Ok(Undone::Reset);
             }
-            if tip == landed.id() {
+            // Without a check after the landing, other steps may have begun on it, and it
+            // may be pushed.
+            if tip == landed.id() && self.rule().defers_close() {
                 if self.swap(&git, tip, before, &message)? == Advance::Done {
                     return Ok(Undone::Reset);
                 }
                 continue;
             }
-            let why = "which failed the check after its landing";
-            let Some(revert) = reverted(&git, &landed, tip, (why, signer))? else {
+            let Some(revert) = reverted(&git, &landed, tip, (FAILED_CHECK, signer))? else {
                 return Ok(Undone::Conflict);
             };
             if self.swap(&git, tip, revert, &message)? == Advance::Done {
@@ -176,6 +181,29 @@ fn is_chain(git: &Repository, commits: &[String]) -> bool {
     })
 }
 
+/// Returns whether the harness reverted a landed commit between it and a tip: its
+/// work is gone although the tip holds the commit.
+pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<bool, git2::Error> {
+    let reason = reason(landed, FAILED_CHECK);
+    let mut after = git.revwalk()?;
+    after.push(tip)?;
+    after.hide(landed)?;
+    after.simplify_first_parent()?;
+    for commit in after {
+        let commit = git.find_commit(commit?)?;
+        let message = String::from_utf8_lossy(commit.message_bytes());
+        if message.lines().any(|line| line == reason) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the line by which a revert names what it reverts.
+fn reason(landed: Oid, why: &str) -> String {
+    format!("Reverts {landed}, {why}.")
+}
+
 /// Writes the commit that reverts another on a tip, and says why; `None` where they
 /// conflict.
 fn reverted(
@@ -195,7 +223,8 @@ fn reverted(
         let tree = git.find_tree(index.write_tree_to(git)?)?;
         let author = crate::signature(git)?;
         let subject = landed.summary().ok().flatten().unwrap_or_default();
-        let message = format!("Revert \"{subject}\"\n\nReverts {}, {why}.\n", landed.id());
+        let reason = reason(landed.id(), why);
+        let message = format!("Revert \"{subject}\"\n\n{reason}\n");
         write_commit(git, signer, &author, &message, &tree, &[&tip]).map(Some)
     };
     written().map_err(|error| match error {
