@@ -43,6 +43,43 @@ fn lanes(scratch: &Scratch, count: usize) -> Vec<PathBuf> {
     (1..=count).map(|number| lane(scratch, number)).collect()
 }
 
+/// The only copy of closed work is on the branch of its lane.
+#[test]
+fn work_that_no_other_branch_has_goes_only_where_it_is_discarded() {
+    let scratch = scratch(&["a"], "");
+    let batch = |landing: &str| {
+        let batch = scratch.landing_batch_on(&[], OWN, "true");
+        batch.args(["--lanes", "1", "--landing", landing]).end()
+    };
+    batch("none").exits(0);
+    let on = "harness-lane/lane-01";
+    let file = || scratch.file_on(on, "src/a.txt");
+    assert_eq!(file().as_deref(), Some("x\n"));
+    let clean = || scratch.premath(["clean", "--lanes"]).end();
+    let ended = clean().exits(1);
+    let text = "no other branch has the commits of harness-lane/lane-01";
+    assert!(ended.stderr.contains(text), "{}", ended.stderr);
+    let uninstall = |arguments: &[&str]| {
+        let run = scratch.premath(["uninstall", "--yes"]);
+        let run = run.env("XDG_RUNTIME_DIR", scratch.home().join("runtime"));
+        run.args(arguments.iter().copied()).end()
+    };
+    let ended = uninstall(&[]).exits(1);
+    assert!(ended.stderr.contains(on), "{}", ended.stderr);
+    // The lane leaves its branch where work lands.
+    fs::write(
+        scratch.root.join(".premath/issues.jsonl"),
+        format!("{}\n", issue("b")),
+    )
+    .unwrap();
+    batch("merge").exits(0);
+    clean().exits(0);
+    assert!(!lane(&scratch, 1).exists());
+    assert_eq!(file().as_deref(), Some("x\n"));
+    uninstall(&["--discard-work"]).exits(0);
+    assert_eq!(scratch.branches(), ["main"]);
+}
+
 #[test]
 fn the_first_command_needs_no_worktrees() {
     let scratch = scratch(&["a", "b", "c"], "");

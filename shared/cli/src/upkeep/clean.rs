@@ -10,6 +10,7 @@ use clap::Args;
 use premath_kernel::json::size::Size;
 use premath_kernel::policy::inventory::{InventoryItem, Kind, Standing, Terms, Thing, excess};
 use premath_memory::clock;
+use premath_worktree::provision::LaneWork;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -125,11 +126,13 @@ impl CleanArgs {
         let mut failed = Vec::new();
         if !self.dry_run {
             let lanes = survey.hold_lanes()?;
-            remove(survey, &mut items, &mut failed, |item| !is_large(item));
+            remove(survey, &mut items, &mut failed, LaneWork::Kept, |item| {
+                !is_large(item)
+            });
             // What takes its time keeps no lane waiting, and a lane is removed
             // under its own lock.
             drop(lanes);
-            remove(survey, &mut items, &mut failed, is_large);
+            remove(survey, &mut items, &mut failed, LaneWork::Kept, is_large);
         }
         Ok(self.answer(survey, items, failed, over_budget))
     }
@@ -199,13 +202,14 @@ pub(super) fn remove(
     survey: &Survey,
     items: &mut Vec<InventoryItem>,
     failed: &mut Vec<Failed>,
+    work: LaneWork,
     which: impl Fn(&InventoryItem) -> bool,
 ) {
     items.retain(|item| {
         let Some(thing) = item.thing.as_ref().filter(|_| which(item)) else {
             return true;
         };
-        match survey.inventory.remove(thing) {
+        match survey.inventory.remove_with(thing, work) {
             Ok(()) => true,
             Err(error) => {
                 failed.push(Failed {

@@ -14,6 +14,7 @@ use premath_memory::live::LiveFolder;
 use premath_memory::uninstall::OwnFiles;
 use premath_memory::{RepositoryRemoval, clock};
 use premath_worktree::inventory::OwnRef;
+use premath_worktree::provision::LaneWork;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write;
@@ -144,7 +145,11 @@ impl UninstallArgs {
         if !obstacles.is_empty() {
             return Ok(plan.answer(UninstallResult::Refused, obstacles));
         }
-        let failed = plan.carry_out()?;
+        let work = match self.discard_work {
+            true => LaneWork::Discarded,
+            false => LaneWork::Kept,
+        };
+        let failed = plan.carry_out(work)?;
         let result = match failed.is_empty() {
             true => UninstallResult::Done,
             false => UninstallResult::Failed,
@@ -264,7 +269,7 @@ impl Removal {
         .collect()
     }
 
-    fn carry_out(&mut self) -> Result<Vec<Obstacle>, CliError> {
+    fn carry_out(&mut self, work: LaneWork) -> Result<Vec<Obstacle>, CliError> {
         let lanes = self.survey.hold_lanes()?;
         drop(lanes);
         // Before anything that they would begin with is gone.
@@ -275,7 +280,7 @@ impl Removal {
         let mut failed = Vec::new();
         self.items
             .retain(|item| item.standing == Standing::Removable);
-        clean::remove(&self.survey, &mut self.items, &mut failed, |_| true);
+        clean::remove(&self.survey, &mut self.items, &mut failed, work, |_| true);
         let mut failed: Vec<Obstacle> = failed
             .into_iter()
             .map(|failed| obstacle(failed.name, failed.error))

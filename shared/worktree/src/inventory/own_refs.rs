@@ -1,6 +1,8 @@
 //! Every branch and reference of the harness, for an uninstallation.
 
 use super::{Inventory, InventoryError, Targets};
+use crate::provision::is_branch_of_lane;
+use crate::tree::index_file;
 use git2::{BranchType, ErrorCode, Oid, Repository};
 use premath_kernel::policy::inventory::{Role, role};
 use std::os::unix::ffi::OsStrExt;
@@ -30,6 +32,7 @@ fn is_own(name: &str) -> bool {
     };
     let role = role(branch, &Targets::new());
     matches!(role, Some(Role::Target | Role::Step { .. } | Role::Salvage))
+        || is_branch_of_lane(branch)
 }
 
 /// Returns whether references that are not the harness's have all commits of one
@@ -122,10 +125,8 @@ impl Inventory {
         else {
             return Ok(false);
         };
-        let index = self
-            .git
-            .index()
-            .map_err(InventoryError::git("read the index"))?;
+        let index = index_file::open_of(&self.git);
+        let index = index.map_err(InventoryError::git("read the index"))?;
         let is_below = |entry: &[u8]| {
             let rest = entry.strip_prefix(within.as_os_str().as_bytes());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))

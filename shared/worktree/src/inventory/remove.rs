@@ -1,7 +1,7 @@
 //! What was judged removable is removed, if it still is as it was then.
 
 use super::{Inventory, InventoryError, lock, salvage};
-use crate::provision::clear_lane;
+use crate::provision::{LaneWork, clear_lane};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
 use premath_kernel::policy::inventory::{GitLockFile, Thing, role};
@@ -19,13 +19,23 @@ impl Inventory {
     /// [`InventoryError`]; a branch or mark that moved, a worktree that came
     /// back and a lock that was touched stay.
     pub fn remove(&self, thing: &Thing) -> Result<(), InventoryError> {
+        self.remove_with(thing, LaneWork::Kept)
+    }
+
+    /// Removes a thing as [`Inventory::remove`] does; a lane with its commits, where
+    /// that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Inventory::remove`].
+    pub fn remove_with(&self, thing: &Thing, work: LaneWork) -> Result<(), InventoryError> {
         match thing {
             Thing::Branch { name, tip } => self.remove_branch(name, tip),
             Thing::Mark { name, tip } => self.remove_mark(name, tip),
             Thing::Registration(name) => self.remove_registration(name),
             Thing::Lane(worktree) => {
                 let root = self.git.workdir().unwrap_or(self.common_folder());
-                clear_lane(root, worktree).map_err(|reason| InventoryError::Lane { reason })
+                clear_lane(root, worktree, work).map_err(|reason| InventoryError::Lane { reason })
             }
             Thing::Lock(file) => self.remove_lock(file),
             Thing::Salvage(folder) => self.remove_salvage(folder),

@@ -9,6 +9,15 @@ use premath_memory::roots::{LaneState, WarmRoots};
 use std::fs;
 use std::path::Path;
 
+/// What happens to commits of a lane that no other branch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaneWork {
+    /// The lane stays with them.
+    Kept,
+    /// They go with the lane and its branch.
+    Discarded,
+}
+
 /// Removes a lane that the harness made, its checkout for verifications and its
 /// files; with the last lane also what all of them share.
 ///
@@ -16,7 +25,7 @@ use std::path::Path;
 ///
 /// Why it stays: another process uses it, it holds work, or it is not the folder
 /// that the harness made.
-pub(crate) fn clear_lane(repository: &Path, worktree: &Path) -> Result<(), String> {
+pub(crate) fn clear_lane(repository: &Path, worktree: &Path, work: LaneWork) -> Result<(), String> {
     let provision = Provision {
         repository: repository.to_path_buf(),
         root: worktree.parent().unwrap_or(worktree).to_path_buf(),
@@ -29,7 +38,7 @@ pub(crate) fn clear_lane(repository: &Path, worktree: &Path) -> Result<(), Strin
     let _alone = provision.alone(&git, || true).map_err(text)?;
     let site = provision.site(&git, root).map_err(text)?;
     let (mut record, folder) = find(&site, worktree)?;
-    site.remove_surplus(&mut record, &folder)?;
+    site.remove_surplus(&mut record, &folder, work)?;
     site.remove_files_of(&folder)?;
     let left = LaneRecord::all(&site.repository).map_err(text)?;
     if left.iter().all(|record| record.folders.is_empty()) {

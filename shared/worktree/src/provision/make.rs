@@ -16,6 +16,9 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
+/// The folder of the lanes' branches.
+const BRANCHES: &str = "harness-lane/";
+
 impl ProvisionSite<'_> {
     /// Makes the worktree of a lane and returns its path. The record names the
     /// folder before anything is put into it.
@@ -165,7 +168,17 @@ fn now() -> Timestamp {
 
 /// Names the branch of a lane.
 pub(super) fn branch_of(name: &str) -> String {
-    format!("harness-lane/{name}")
+    format!("{BRANCHES}{name}")
+}
+
+/// Returns whether a branch has the name that a lane's own has.
+pub(crate) fn is_branch_of_lane(branch: &str) -> bool {
+    let number = branch
+        .strip_prefix(BRANCHES)
+        .and_then(|lane| lane.strip_prefix("lane-"));
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Writes a file that must not be there yet.

@@ -14,7 +14,9 @@ mod site;
 mod sound;
 mod surplus;
 
+pub use clear::LaneWork;
 pub(crate) use clear::clear_lane;
+pub(crate) use make::is_branch_of_lane;
 pub use single::{Single, SingleError};
 
 use crate::removal::{Guard, RemovalBounds};

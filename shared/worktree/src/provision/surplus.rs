@@ -7,7 +7,7 @@
 use super::lane::{folder_of, held_elsewhere, registered, same_place};
 use super::make::branch_of;
 use super::site::{ProvisionSite, text};
-use super::{LEFTOVER, LaneOutcome, ProvisionResult, SWEEP};
+use super::{LEFTOVER, LaneOutcome, LaneWork, ProvisionResult, SWEEP};
 use crate::ownership::is_provisioned;
 use crate::removal::{Occupant, remove_exactly};
 use crate::tree::Tree;
@@ -44,7 +44,8 @@ impl ProvisionSite<'_> {
                     && folder.worktree.parent() == Some(&*self.root)
                     && !wanted.contains(&folder.worktree);
                 if is_surplus {
-                    let result = match self.remove_surplus(&mut record, &folder) {
+                    let removed = self.remove_surplus(&mut record, &folder, LaneWork::Kept);
+                    let result = match removed {
                         Ok(()) => ProvisionResult::Removed,
                         Err(why) => ProvisionResult::Surplus(why),
                     };
@@ -85,11 +86,13 @@ impl ProvisionSite<'_> {
             .collect()
     }
 
-    /// Removes a lane that holds nothing of its own; says why it stays.
+    /// Removes a lane that holds nothing of its own, or nothing that is kept; says why
+    /// it stays.
     pub(super) fn remove_surplus(
         &self,
         record: &mut LaneRecord,
         folder: &LaneFolder,
+        work: LaneWork,
     ) -> Result<(), String> {
         match self.occupant(&folder.worktree)? {
             Occupant::Folder(id) if id.is(&folder.id) => {}
@@ -117,17 +120,35 @@ impl ProvisionSite<'_> {
         })?;
         // Held until it is gone, so that no other harness begins to work in it.
         let _lock = WorktreeLock::acquire_in(&registration, Duration::ZERO).map_err(text)?;
-        self.holds_nothing(record, folder)?;
+        self.holds_nothing(record, folder, work)?;
         remove_exactly(&folder.worktree, &folder.id, &self.guard, SWEEP).map_err(text)?;
         self.deregister(folder)?;
-        let own = format!("refs/heads/{}", branch_of(&record.lane));
-        if let Ok(mut branch) = self.git.find_reference(&own) {
-            let _ = branch.delete();
-        }
+        self.remove_branch(record, work);
         self.forget(record, folder)
     }
 
-    fn holds_nothing(&self, record: &LaneRecord, folder: &LaneFolder) -> Result<(), String> {
+    /// Removes the branch of a lane that is gone. It stays where no other branch has
+    /// its commits: the lane may have left it, with work of issues that are closed.
+    fn remove_branch(&self, record: &LaneRecord, work: LaneWork) {
+        let own = format!("refs/heads/{}", branch_of(&record.lane));
+        let Ok(mut branch) = self.git.find_reference(&own) else {
+            return;
+        };
+        let is_held = || {
+            let tip = branch.peel_to_commit();
+            tip.is_ok_and(|tip| held_elsewhere(self.git, &own, tip.id()).unwrap_or(false))
+        };
+        if work == LaneWork::Discarded || is_held() {
+            let _ = branch.delete();
+        }
+    }
+
+    fn holds_nothing(
+        &self,
+        record: &LaneRecord,
+        folder: &LaneFolder,
+        work: LaneWork,
+    ) -> Result<(), String> {
         let tree = Tree::open(&folder.worktree).map_err(text)?;
         let changes = tree.changes().map_err(text)?;
         if let Some(first) = changes.first() {
@@ -138,8 +159,14 @@ impl ProvisionSite<'_> {
         let is_held = git2::Oid::from_str(&base.commit)
             .and_then(|commit| held_elsewhere(self.git, &own, commit))
             .map_err(|error| error.message().to_owned())?;
-        if !is_held {
-            return Err("it holds commits that no branch has".to_owned());
+        if !is_held && work == LaneWork::Kept {
+            return Err(match &base.branch {
+                Some(branch) if *branch == own => format!(
+                    "no other branch has the commits of {0}; `git merge {0}` takes them",
+                    branch_of(&record.lane)
+                ),
+                _ => "it holds commits that no branch has".to_owned(),
+            });
         }
         let salvage = tree.git_folder().join(LEFTOVER);
         if salvage.exists() {

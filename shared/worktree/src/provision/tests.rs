@@ -118,6 +118,31 @@ fn a_lane_whose_work_does_not_land_has_a_branch() {
 }
 
 #[test]
+fn the_branch_of_a_lane_outlives_it_where_no_other_branch_has_its_work() {
+    let (scratch, git) = Scratch::new();
+    let provision = Provision {
+        target: None,
+        ..scratch.provision(1)
+    };
+    provision.ready(|| true).unwrap();
+    let lane = Repository::open(scratch.lane(1)).unwrap();
+    let head = lane.head().unwrap().peel_to_commit().unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let tree = head.tree().unwrap();
+    let closed = lane
+        .commit(Some("HEAD"), &author, &author, "closed", &tree, &[&head])
+        .unwrap();
+    // Where work lands the lane is on no branch.
+    assert_eq!(scratch.ready(1), [ProvisionResult::Kept]);
+    lane.set_head_detached(head.id()).unwrap();
+    assert_eq!(scratch.ready(0), [ProvisionResult::Removed]);
+    assert!(!scratch.lane(1).exists());
+    let branch = "refs/heads/harness-lane/lane-01";
+    let branch = git.find_reference(branch).unwrap();
+    assert_eq!(branch.target(), Some(closed));
+}
+
+#[test]
 fn a_lane_begins_at_the_target_where_it_is_there() {
     let (scratch, git) = Scratch::new();
     let head = git.head().unwrap().peel_to_commit().unwrap();
