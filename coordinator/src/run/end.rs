@@ -7,7 +7,7 @@ use crate::report::{self, JudgedTurn, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use harness_worker::batch::RecoverAt;
 use harness_worker::exit::{self, LoopEnd};
-use harness_worker::step::StepReport;
+use harness_worker::step::{StepReport, earlier_steps};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
@@ -18,7 +18,7 @@ use premath_kernel::turn::broken_at;
 use premath_memory::report as kept;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{CompactionRule, MemoryView, artifact, clock, observation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 impl Shell<'_> {
@@ -138,19 +138,37 @@ impl Shell<'_> {
         self.batch.reached(Boundary::BatchEnded);
     }
 
-    /// Takes the reports, by issue, with worker and attempts.
+    /// Takes the reports, by issue, with worker and attempts; those of what the batch did
+    /// before this process took it up are of its rows.
     fn worked_on(
         &mut self,
         endings: &BTreeMap<IssueId, (u32, Option<bool>)>,
     ) -> Vec<(WorkerName, u32, StepReport)> {
         let reports = std::mem::take(&mut self.reports).into_values();
-        let with_worker = |(lane, report): (LaneIndex, StepReport)| {
+        let reports: Vec<(WorkerName, StepReport)> = reports
+            .map(|(lane, report): (LaneIndex, StepReport)| {
+                (self.plans[lane].worker_id.clone(), report)
+            })
+            .collect();
+        let mut missing: BTreeSet<IssueId> = endings.keys().cloned().collect();
+        for (_, report) in &reports {
+            missing.remove(&report.issue_id);
+        }
+        let earlier = earlier_steps(&self.batch, &missing);
+        let earlier = earlier.unwrap_or_else(|error| {
+            tracing::error!(%error, "what the batch did before it was taken up was not read");
+            Vec::new()
+        });
+        let all = reports.into_iter().chain(earlier);
+        let with_attempts = |(worker_id, report): (WorkerName, StepReport)| {
             let attempts = endings.get(&report.issue_id).map_or(0, |(failed, ended)| {
                 failed + u32::from(*ended == Some(true))
             });
-            (self.plans[lane].worker_id.clone(), attempts, report)
+            (worker_id, attempts, report)
         };
-        reports.map(with_worker).collect()
+        let mut all: Vec<_> = all.map(with_attempts).collect();
+        all.sort_by(|(_, _, one), (_, _, other)| one.issue_id.cmp(&other.issue_id));
+        all
     }
 }
 

@@ -205,3 +205,50 @@ fn an_issue_that_fails_night_after_night_is_set_aside_until_an_operator_takes_it
     night(OWN).exits(0);
     assert_eq!(scratch.issue("a")["status"], "closed");
 }
+
+#[test]
+fn a_closed_issue_that_is_opened_again_has_no_assignee() {
+    let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
+    let first = [scratch.lanes[0].clone()];
+    scratch.batch("true", "true").end().exits(0);
+    for (id, verb) in [("a", &["retry"][..]), ("b", &["issue", "reopen"])] {
+        assert!(scratch.issue(id)["assignee"].is_string());
+        scratch.premath(verb.iter().copied()).arg(id).end().exits(0);
+        assert_eq!(scratch.issue(id).get("assignee"), None, "{id}");
+    }
+    // Another worker takes it.
+    scratch.batch_on(&first, "true", "true").end().exits(0);
+    for id in ["a", "b"] {
+        assert_eq!(scratch.issue(id)["status"], "closed");
+    }
+}
+
+#[test]
+fn the_status_after_a_night_has_the_issues_of_now() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    scratch.batch("true", "true").end().exits(0);
+    let status = || scratch.premath(["status"]).end().exits(0);
+    status().says("1 closed, 0 ready");
+    scratch.premath(["issue", "add", "new"]).end().exits(0);
+    status().says("1 closed, 1 ready");
+}
+
+#[test]
+fn a_batch_that_is_taken_up_reports_what_failed_before() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let batch = || scratch.landing_batch(OWN, "[ ! -e src/a.txt ]");
+    let killed = batch().env("PREMATH_KILL_AT", "target-advanced:1").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    let ended = batch().end().exits(1);
+    assert_eq!(ended.events()[0]["resumed"], true);
+    let reports = scratch.root.join("artifacts/reports");
+    let report = fs::read_dir(reports).unwrap().next().unwrap().unwrap();
+    let text = fs::read_to_string(report.path()).unwrap();
+    for part in ["1 of 2 attempted issues closed", "a: check_failed"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let observed = scratch.premath(["observe", "needs_attention"]).end();
+    observed.exits(0).says("a");
+}

@@ -23,6 +23,7 @@ mod checked;
 mod claimed;
 mod closed;
 mod crossing;
+mod earlier;
 mod error;
 mod escalate;
 mod failed;
@@ -50,6 +51,7 @@ mod verify;
 mod work;
 mod worked;
 
+pub use earlier::earlier_steps;
 pub use report::{StepEnding, StepReport};
 
 use crate::lane::watch::LeaseWatch;

@@ -6,8 +6,9 @@ use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
 use premath_kernel::policy::provider::UsageLimit;
+use premath_kernel::policy::retry::{EscalationAction, RetryVerdict};
 use premath_kernel::record::event::StepOutcome;
-use premath_kernel::record::trajectory::{SharedVerification, WorldRecord};
+use premath_kernel::record::trajectory::{SharedVerification, StepRow, WorldRecord};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -116,6 +117,66 @@ pub struct StepReport {
 }
 
 impl StepReport {
+    /// Returns the report of a step of an earlier process of the batch, by its row:
+    /// without what the row does not have, such as the output of a command.
+    pub(crate) fn of_row(
+        issue_id: IssueId,
+        title: String,
+        row: StepRow,
+        commit: Option<String>,
+    ) -> Self {
+        let retry = row.retry.as_ref();
+        let verdict = retry.map(|retry| (retry.decision, retry.action));
+        let ending = match verdict {
+            _ if row.succeeded() => StepEnding::Closed,
+            None => StepEnding::Interrupted,
+            Some((RetryVerdict::Retry, _)) => StepEnding::Retry { at: None },
+            Some((_, Some(EscalationAction::MarkBlocked))) => StepEnding::Blocked,
+            Some(_) => StepEnding::Stopped,
+        };
+        let (finished, started) = (row.finished_at.time(), row.started_at.as_ref());
+        let took = started.map(|started| finished.duration_since(started.time()));
+        let agent = row.agent.as_ref();
+        Self {
+            issue_id,
+            title,
+            generation: row.generation.unwrap_or_default(),
+            ending,
+            attempt: retry.map_or(1, |retry| retry.attempt),
+            commit,
+            discovered: Vec::new(),
+            base: None,
+            flaky: row.flaky_refs.iter().count(),
+            repairs: agent
+                .and_then(|agent| agent.repair_rounds)
+                .unwrap_or_default(),
+            said: None,
+            provider: agent.map(|agent| agent.adapter.clone()),
+            limit: None,
+            spent: Spent {
+                tokens: agent.and_then(|agent| Some(agent.tokens.as_ref()?.total())),
+                cost_nano_usd: agent.and_then(|agent| agent.cost_nano_usd),
+            },
+            duration_ms: took.map_or(0, |took| {
+                u64::try_from(took.as_millis()).unwrap_or_default()
+            }),
+            lane_lost: None,
+            store_lost: None,
+            sensitive: SensitiveChanges {
+                count: row
+                    .sensitive_count
+                    .unwrap_or(row.sensitive_changes.len() as u64),
+                changes: row.sensitive_changes,
+            },
+            step_id: row.step_id,
+            result_class: row.result_class,
+            failure_classes: row.failure_classes,
+            salvage: row.salvage,
+            world: row.world,
+            shared: row.shared_verification,
+        }
+    }
+
     /// Returns whether the issue ended well.
     pub fn succeeded(&self) -> bool {
         self.ending == StepEnding::Closed

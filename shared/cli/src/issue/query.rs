@@ -422,7 +422,7 @@ fn shown(row: &IssueRow, view: &MemoryView<'_>, past: Past) -> Answer {
         ("closed", row.text_of("closed_at")),
     ] {
         if !value.is_empty() {
-            let _ = writeln!(text, "{name:<10}{}", plain(&value));
+            let _ = writeln!(text, "{name:<11}{}", plain(&value));
         }
     }
     text.push_str(&texts(row));

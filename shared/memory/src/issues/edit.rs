@@ -391,12 +391,33 @@ fn reopened(
         change.set_status(&Status::Open, now);
     }
     change.remove("lease").remove("retry_at");
+    match &issue.lease {
+        Some(lease) if issue.assignee == lease.owner && !lease.assignee_before.is_empty() => {
+            change.set("assignee", &lease.assignee_before);
+        }
+        Some(lease) if issue.assignee == lease.owner => {
+            change.remove("assignee");
+        }
+        None if is_of_its_closer(issue) => {
+            change.remove("assignee");
+        }
+        _ => {}
+    }
     if let Some(note) = note.map(str::trim).filter(|note| !note.is_empty()) {
         let notes = append_notes(&row.text_of("notes"), note);
         change.set("notes", notes);
     }
     change.touch(now);
     Ok(change)
+}
+
+/// Returns whether an issue is assigned to the worker whose step closed it, by its claim
+/// alone.
+pub(super) fn is_of_its_closer(issue: &Issue) -> bool {
+    let step = issue.closed_by_step.as_deref().unwrap_or_default();
+    let rest = step.strip_prefix(&*issue.assignee);
+    !issue.assignee.is_empty()
+        && rest.is_some_and(|rest| rest.starts_with(&format!(".{}.", issue.id)))
 }
 
 /// Refuses a status that neither the harness nor beads nor a row of the file

@@ -2,7 +2,7 @@
 //! deletes them, all or none.
 
 use super::change::{ChangeOutcome, Decided, edited, find};
-use super::edit::ChangeSigner;
+use super::edit::{ChangeSigner, is_of_its_closer};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
@@ -129,6 +129,9 @@ fn moved(
         StatusChange::Close | StatusChange::Defer => {}
         StatusChange::Reopen => {
             fields.remove("retry_at");
+            if is_of_its_closer(&row.issue) {
+                fields.remove("assignee");
+            }
             for field in DELETION {
                 fields.remove(field);
             }

@@ -33,10 +33,13 @@ pub fn lines(status: &StatusView, viewer: &Viewer) -> Vec<String> {
         if !lines.is_empty() {
             lines.push(String::new());
         }
-        lines.extend(batch_lines(batch, viewer));
+        // After its end others may have changed the issues.
+        let is_old = !batch.state.is_running() && status.queue.is_some();
+        lines.extend(batch_lines(batch, viewer, is_old));
     }
+    let is_shown = |batch: &BatchView| batch.state.is_running() && batch.queue.is_some();
     if let Some(queue) = &status.queue
-        && !status.batches.iter().any(|batch| batch.queue.is_some())
+        && !status.batches.iter().any(is_shown)
     {
         lines.extend(queue_lines(queue, viewer));
     }
@@ -46,9 +49,9 @@ pub fn lines(status: &StatusView, viewer: &Viewer) -> Vec<String> {
         .collect()
 }
 
-fn batch_lines(batch: &BatchView, viewer: &Viewer) -> Vec<String> {
+fn batch_lines(batch: &BatchView, viewer: &Viewer, is_old: bool) -> Vec<String> {
     let mut lines = head(batch, viewer);
-    if let Some(queue) = &batch.queue {
+    if let Some(queue) = batch.queue.as_ref().filter(|_| !is_old) {
         lines.extend(queue_lines(queue, viewer));
     }
     lines.extend(pace(batch, viewer));
@@ -83,6 +86,11 @@ pub(crate) fn state_text(batch: &BatchView, viewer: &Viewer) -> String {
             batch
                 .exit_code
                 .map_or(UNKNOWN.to_owned(), |code| code.to_string())
+        ),
+        (BatchState::Cut, _) => format!(
+            "{}; it ran for {} from {since}",
+            BatchState::Cut.word(),
+            brief_ms(batch.elapsed_ms)
         ),
         (state, _) => format!(
             "{} for {} since {since}",
