@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::record::audit::{CommitFacts, SignatureState};
 use ssh_key::HashAlg;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The commits of a repository, read only.
@@ -181,6 +182,48 @@ impl History {
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(failed()(error)),
         }
+    }
+
+    /// Returns the commits of landings whose issue is yet to close, by their marks.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`].
+    pub fn marked(&self) -> Result<BTreeSet<String>, HistoryError> {
+        let marked = crate::landing::mark::marked(&self.git);
+        let marked = marked.map_err(HistoryError::git("read the marks of landings"))?;
+        Ok(marked.iter().map(Oid::to_string).collect())
+    }
+
+    /// Returns whether a branch has a commit in its history; that of HEAD where it has
+    /// not, or is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`].
+    pub fn keeps(&self, branch: &str, id: &str) -> Result<bool, HistoryError> {
+        let failed = || HistoryError::git(format!("look for the commit {id}"));
+        let Ok(oid) = Oid::from_str(id) else {
+            return Ok(false);
+        };
+        for name in [&*format!("refs/heads/{branch}"), "HEAD"] {
+            let Ok(tip) = self
+                .git
+                .find_reference(name)
+                .and_then(|found| found.peel_to_commit())
+            else {
+                continue;
+            };
+            let is_held = tip.id() == oid
+                || self
+                    .git
+                    .graph_descendant_of(tip.id(), oid)
+                    .map_err(failed())?;
+            if is_held {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn facts(&self, commit: &git2::Commit<'_>) -> Result<CommitFacts, git2::Error> {

@@ -4,7 +4,7 @@
 mod batched;
 mod night;
 
-use crate::landing::{TARGET, first_parents};
+use crate::landing::{OWN, TARGET, first_parents};
 use night::{Copied, Forged, LAST, key, night};
 use premath_kernel::record::audit::{ContradictionCode as Code, digest_of};
 use premath_kernel::record::trajectory::Chain;
@@ -622,4 +622,28 @@ fn a_key_that_cannot_sign_refuses_the_batch_before_any_lane() {
     assert_eq!(scratch.steps(), Vec::<Value>::new());
     let branches = scratch.branches();
     assert!(!branches.iter().any(|name| name == TARGET), "{branches:?}");
+}
+
+#[test]
+fn what_a_person_merged_and_the_target_follows_is_consistent() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let audit = || scratch.premath(["audit"]).end().exits(0);
+    let night = || scratch.landing_batch(OWN, "true").end().exits(0);
+    night();
+    let git = |arguments: &[&str]| {
+        scratch
+            .git_command(arguments.iter().copied())
+            .end()
+            .exits(0)
+    };
+    git(&["commit", "-q", "--allow-empty", "-m", "by a person"]);
+    git(&["merge", "-q", "--no-edit", TARGET]);
+    audit();
+    scratch.premath(["issue", "add", "b"]).end().exits(0);
+    night();
+    audit();
+    // What HEAD has stays when the target goes.
+    git(&["merge", "-q", "--no-edit", TARGET]);
+    git(&["branch", "-q", "-D", TARGET]);
+    audit();
 }

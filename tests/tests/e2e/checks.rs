@@ -56,6 +56,8 @@ fn other_work_lands_while_a_check_runs_and_closes_after_it() {
     for (id, row) in scratch.issues() {
         assert_ne!(row["status"], "closed", "{id} closed before its check");
     }
+    let audit = scratch.premath(["audit"]).end().exits(0);
+    audit.says("has not closed its issue yet");
     fs::write(scratch.home().join("go"), "").unwrap();
     running.wait().exits(0);
     every_issue_closed(&scratch);

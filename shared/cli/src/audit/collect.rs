@@ -146,9 +146,13 @@ fn commits(history: &History, facts: &mut AuditFacts) -> Result<(), CliError> {
             continue;
         }
         if let Some(commit) = history.commit(&id)? {
+            if facts.since.is_none() && history.keeps(&target, &id)? {
+                facts.merged.insert(id.clone());
+            }
             facts.strays.insert(id, commit);
         }
     }
+    facts.unclosed = history.marked()?;
     let held = facts.targets.values().flatten().flatten();
     let held: BTreeSet<&str> = held.map(|commit| commit.id.as_str()).collect();
     let mut others = closed_at(facts);

@@ -224,6 +224,12 @@ fn unchecked_from(
     Ok(unchecked)
 }
 
+/// Returns the commits that are marked.
+pub(crate) fn marked(git: &Repository) -> Result<BTreeSet<Oid>, git2::Error> {
+    let marks = git.references_glob(&format!("{MARKS}/*"))?;
+    Ok(marks.flatten().filter_map(|mark| mark.target()).collect())
+}
+
 fn trailers_of(git: &Repository, commit: Oid) -> Option<LandingTrailers> {
     let commit = git.find_commit(commit).ok()?;
     let message = String::from_utf8_lossy(commit.message_bytes());

@@ -5,7 +5,7 @@
 //! ever forced; work that conflicts or comes too late goes back to its lane.
 
 mod error;
-mod mark;
+pub(crate) mod mark;
 mod target;
 mod target_sync;
 mod undo;

@@ -4,7 +4,7 @@ use super::witness::StreamName;
 use crate::json::id::{IssueId, StepId};
 use crate::record::trajectory::{ChainReport, StepRow};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that is compared.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,12 @@ pub struct AuditFacts {
     /// Commits that rows name and no such history holds, as far as they are
     /// there.
     pub strays: BTreeMap<String, CommitFacts>,
+    /// Those of them that their target or the main worktree's HEAD has all the same: a
+    /// person merged the target into a branch, which it then follows, or deleted it.
+    pub merged: BTreeSet<String>,
+    /// Commits of landings whose issue is yet to close, or was not closed by a harness
+    /// that died.
+    pub unclosed: BTreeSet<String>,
     /// The commit that the histories end before, where they were cut.
     pub since: Option<String>,
     /// What is asked of signatures.

@@ -51,6 +51,13 @@ impl Audit<'_> {
             let step = trailers.step.as_str();
             facts.steps().filter(move |found| found.row.step_id == step)
         };
+        if rows().next().is_none() && facts.unclosed.contains(&commit.id) {
+            self.note(format!(
+                "{place}: {} has not closed its issue yet",
+                trailers.step
+            ));
+            return;
+        }
         if rows().next().is_none() && !self.was_cut(&trailers.step) {
             self.contradiction(
                 Code::ClaimWithoutRow,
