@@ -13,7 +13,7 @@ mod walk;
 
 pub use error::RemovalError;
 pub use guard::Guard;
-pub(crate) use probe::probe;
+pub(crate) use probe::{DEEPEST, LONGEST, probe};
 
 use premath_memory::lane_record::FolderId;
 use std::ffi::OsStr;

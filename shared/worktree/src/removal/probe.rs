@@ -9,10 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 /// The most folders in one another that git and other tools cope with: they
-/// recurse, and a path has at most 4096 bytes.
-const DEEPEST: usize = 120;
-/// The longest path below the folder.
-const LONGEST: usize = 3_000;
+/// recurse, and a path has at most 4096 bytes. Work that is deeper is refused: it would
+/// cost every lane its folder, at each start.
+pub(crate) const DEEPEST: usize = 200;
+/// The longest path below the folder, for work too.
+pub(crate) const LONGEST: usize = 3_000;
 
 /// Looks through a tree without changing it; returns why it cannot be worked
 /// with: it is too deep, too large, unreadable, or holds a mount.

@@ -5,6 +5,7 @@
 //! costs one call a path.
 
 use super::beneath::{FOLDER, kind, path};
+use crate::removal::DEEPEST;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, mkdirat, openat,
     statat, utimensat,
@@ -16,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::path::Component;
 
 /// How deep folders may lie. Each level of the path in use holds a descriptor.
-pub(super) const DEPTH_MAX: usize = 200;
+pub(super) const DEPTH_MAX: usize = DEEPEST;
 
 /// The folders from the worktree's root down to the latest path.
 pub(super) struct Descent {

@@ -3,10 +3,8 @@
 //! A checkout on another system or by another git must not take a file for a
 //! git folder, and a link must not lead out of the checkout.
 
+use crate::removal::LONGEST;
 use std::path::{Component, Path};
-
-/// The longest path that a tree may hold, in bytes.
-const PATH_MAX: usize = 4_000;
 
 /// Characters that some file systems leave out of a name.
 const INVISIBLE: [char; 17] = [
@@ -18,7 +16,7 @@ const INVISIBLE: [char; 17] = [
 /// Returns whether a path may be in a tree: no part of it is `.`, `..` or
 /// `.git` in any spelling.
 pub(super) fn is_fit(path: &[u8]) -> bool {
-    !path.is_empty() && path.len() <= PATH_MAX && path.split(|byte| *byte == b'/').all(is_fit_part)
+    !path.is_empty() && path.len() <= LONGEST && path.split(|byte| *byte == b'/').all(is_fit_part)
 }
 
 fn is_fit_part(part: &[u8]) -> bool {
@@ -146,7 +144,7 @@ mod tests {
         ] {
             assert!(is_fit(name.as_bytes()), "{name:?}");
         }
-        assert!(!is_fit(&[b'a'; PATH_MAX + 1]));
+        assert!(!is_fit(&[b'a'; LONGEST + 1]));
     }
 
     #[test]

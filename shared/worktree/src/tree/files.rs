@@ -55,6 +55,7 @@ impl Tree {
         let mut descent = Descent::new(folder);
         let mut tracked = Tracked::default();
         let mut filtered = Vec::new();
+        let mut changed = Vec::new();
         let written = rustix::fs::stat(self.index_file()).ok();
         let written = written.map(|stat| FileStamp::of(&stat).modified);
         for mut entry in index.iter() {
@@ -83,22 +84,22 @@ impl Tree {
                 }
                 Ok(Some(stat)) => match self.same(&root, &entry, &stat) {
                     Some(same) => scan.same.push(same),
-                    None => {
-                        scan.paths.insert(entry.path.clone());
-                    }
+                    None => changed.push(entry.path.clone()),
                 },
-                Ok(None) | Err(_) => {
-                    scan.paths.insert(entry.path.clone());
-                }
+                Ok(None) | Err(_) => changed.push(entry.path.clone()),
             }
             tracked.files.push(std::mem::take(&mut entry.path));
         }
+        let is_rules = |path: &&Vec<u8>| path.ends_with(RULES);
+        let changed_rules = changed.iter().filter(is_rules).cloned().collect();
+        scan.paths.extend(changed);
         self.look_at_filtered(&root, &filtered, scan)?;
         // An index may be in another order, by its settings or by a step's hand.
         tracked.files.sort();
         let mut walk = Walk {
             root: &root,
             tracked: &tracked,
+            changed_rules,
             own: self.own_worktrees(),
             exclusion: self.outer_rules()?,
             has_ours: !self.is_checkout,
@@ -271,6 +272,8 @@ impl Tree {
 struct Walk<'a> {
     root: &'a Beneath,
     tracked: &'a Tracked,
+    /// Ignore files of the index with other content.
+    changed_rules: HashSet<Vec<u8>>,
     own: HashSet<Vec<u8>>,
     exclusion: Exclusion,
     /// Whether the harness has files of its own among these.
@@ -301,7 +304,7 @@ impl Walk<'_> {
         let rules = joined(&folder, RULES);
         let has = match names.iter().any(|(name, _)| name == RULES) {
             false => FolderRules::None,
-            true if self.is_as_committed(&rules) => FolderRules::Known,
+            true if self.is_as_known(&rules) => FolderRules::Known,
             true => FolderRules::Changed,
         };
         if self.exclusion.enter(self.root, &folder, has).is_err() {
@@ -365,9 +368,9 @@ impl Walk<'_> {
         }
     }
 
-    /// Returns whether a file is that of the index, with its content.
-    fn is_as_committed(&self, at: &[u8]) -> bool {
-        self.tracked.has_file(at) && !self.scan.paths.contains(at)
+    /// Returns whether a file of rules is that of the index, with its content.
+    fn is_as_known(&self, at: &[u8]) -> bool {
+        self.tracked.has_file(at) && !self.changed_rules.contains(at)
     }
 
     /// Returns whether the commit itself has a repository in this folder.

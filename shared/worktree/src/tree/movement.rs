@@ -184,7 +184,7 @@ impl Tree {
         if !self.is_simple(target, scan) {
             return Ok(false);
         }
-        self.delete(scan, ignored)?;
+        self.delete(target, scan, ignored)?;
         let root = self.beneath()?;
         let Some(mut entries) = self.written(&root, target, &scan.paths)? else {
             return Ok(false);

@@ -125,6 +125,7 @@ impl Tree {
         }
         self.smudge(target, all)
     }
+
     /// Refuses paths on which anything but folders lies, or at which a link is:
     /// libgit2 would write where a link leads to.
     fn must_be_ways(&self, all: &[&Path]) -> Result<(), TreeError> {

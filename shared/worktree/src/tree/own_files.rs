@@ -239,6 +239,11 @@ impl Tree {
         &self.own
     }
 
+    /// Returns whether a path is one of the files that are kept out of the work.
+    pub(super) fn is_own(&self, name: &[u8]) -> bool {
+        self.own.files.contains_key(name)
+    }
+
     /// Returns whether a folder holds files that are kept out of the work.
     pub(super) fn has_own_in(&self, folder: &[u8]) -> bool {
         if self.own.files.is_empty() {

@@ -58,7 +58,7 @@ impl Tree {
                 self.settle(&target, &scan.same)?;
             }
             let taken = self.take_back_own(&mut scan, &target)?;
-            let gone = self.delete(&scan, ignored)? || taken;
+            let gone = self.delete(&target, &scan, ignored)? || taken;
             if scan.is_clean() && scan.leftover.is_empty() && !gone {
                 break;
             }
@@ -77,7 +77,12 @@ impl Tree {
     }
 
     /// Deletes what differs, ignored files and what is in submodules; returns whether there were any.
-    pub(super) fn delete(&self, scan: &Scan, ignored: &Ignored) -> Result<bool, TreeError> {
+    pub(super) fn delete(
+        &self,
+        target: &git2::Tree<'_>,
+        scan: &Scan,
+        ignored: &Ignored,
+    ) -> Result<bool, TreeError> {
         let mut gone: BTreeSet<&[u8]> = BTreeSet::new();
         let mut submodules: BTreeSet<&[u8]> = BTreeSet::new();
         for found in [&scan.nested, &scan.unfit, &scan.paths, &scan.leftover] {
@@ -91,7 +96,7 @@ impl Tree {
         }
         gone.extend(&submodules);
         let root = self.beneath()?;
-        let blockers = self.blockers(&root, &scan.paths)?;
+        let blockers = self.blockers(&root, target, &scan.paths)?;
         gone.extend(blockers.iter().map(Vec::as_slice));
         for name in &gone {
             let refused = self.refused("delete", path(name));
@@ -108,18 +113,30 @@ impl Tree {
         Ok(!gone.is_empty())
     }
 
-    /// Returns what is on the way to paths and is not a folder. Git may ignore it, so
-    /// that it stays with other ignored files.
+    /// Returns what is on the way to files of a tree that are to be written, and is not
+    /// a folder. Git may ignore it, so that it stays with other ignored files.
     fn blockers(
         &self,
         root: &Beneath,
+        target: &git2::Tree<'_>,
         paths: &BTreeSet<Vec<u8>>,
     ) -> Result<BTreeSet<Vec<u8>>, TreeError> {
+        let left_out = self.left_out(target)?;
+        let entries = EntryLookup::new(&self.repository, target);
         let mut blockers = BTreeSet::new();
-        for name in paths {
-            let found = root.blocker(path(name));
-            let found = found.map_err(self.refused("reach", path(name)))?;
-            blockers.extend(found.map(|at| at.into_os_string().into_encoded_bytes()));
+        for name in paths.iter().filter(|name| !left_out.contains(*name)) {
+            let refused = self.refused("reach", path(name));
+            let Some(at) = root.blocker(path(name)).map_err(refused)? else {
+                continue;
+            };
+            if entries.get(name).and_then(|entry| entry.kind()) != Some(ObjectType::Blob) {
+                continue;
+            }
+            if self.is_own(at.as_os_str().as_encoded_bytes()) {
+                let why = "it was there before the batch, and the commit has a folder there";
+                return Err(self.refused("replace", &at)(io::Error::other(why)));
+            }
+            blockers.insert(at.into_os_string().into_encoded_bytes());
         }
         Ok(blockers)
     }

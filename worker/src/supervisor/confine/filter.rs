@@ -28,8 +28,8 @@ pub(super) enum Shared {
 /// Refuses system calls of this thread, and of what it starts, that nothing
 /// else confines: the kernel's keys, its programs and counters, sockets of the
 /// machine below, protocols that evade rules of the network, calls that other
-/// filters cannot see, typing into a terminal, moving content between files, namespaces of users, programs
-/// that run as their owner, and memory that no process shows.
+/// filters cannot see, typing into a terminal, moving content between files, namespaces
+/// of users, programs that run as their owner, and memory that no process shows.
 pub(super) fn apply(shared: Shared) -> io::Result<()> {
     let groups = [
         (NOT_THERE, not_there(shared)),

@@ -11,6 +11,9 @@ use std::path::Path;
 const DEPTH: usize = 400;
 /// The bytes of a block in a file's numbers (stat(2)).
 const BLOCK: u64 = 512;
+/// What a file counts at least, in bytes: an empty one takes no block, but one of the
+/// files that the file system can have.
+const LEAST: u64 = 4_096;
 
 /// A time of change of a file, in seconds and nanoseconds. A program cannot set
 /// it.
@@ -28,12 +31,13 @@ pub(super) fn free(folder: &Path) -> u64 {
     statvfs(folder).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Returns the bytes that a file takes, where it changed since a moment.
+/// Returns the bytes that a file takes, or [`LEAST`], where it changed since a moment.
 pub(super) fn bytes_since(stat: &Stat, since: Time) -> u64 {
     if (stat.st_ctime, stat.st_ctime_nsec as i64) < since {
         return 0;
     }
-    u64::try_from(stat.st_blocks).unwrap_or_default() * BLOCK
+    let bytes = u64::try_from(stat.st_blocks).unwrap_or_default() * BLOCK;
+    bytes.max(LEAST)
 }
 
 /// What was found in folders.
@@ -120,6 +124,15 @@ mod tests {
         let none = Written::default();
         assert_eq!(written(folder.path(), (i64::MAX, 0)), none);
         assert_eq!(written(Path::new("/nowhere"), (0, 0)), none);
+    }
+
+    #[test]
+    fn empty_files_count_too() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..100 {
+            fs::write(folder.path().join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(written(folder.path(), (0, 0)).bytes, 100 * LEAST);
     }
 
     #[test]

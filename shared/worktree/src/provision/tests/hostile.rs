@@ -48,6 +48,15 @@ fn nest(top: &Path, depth: usize) {
     }
 }
 
+#[test]
+fn folders_as_deep_as_work_may_be_keep_a_lane() {
+    let (scratch, _git) = Scratch::new();
+    scratch.ready(1);
+    // The root of the lane counts, too.
+    nest(&scratch.lane(1), crate::removal::DEEPEST - 1);
+    assert_eq!(scratch.ready(1), [ProvisionResult::Kept]);
+}
+
 /// Attack 1: git's record of a lane names another place, and fewer lanes are
 /// wanted.
 #[test]
