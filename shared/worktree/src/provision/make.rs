@@ -143,6 +143,7 @@ impl ProvisionSite<'_> {
             if head.is_branch() {
                 return Ok(());
             }
+            keep_branch(lane, &branch)?;
             return lane
                 .branch(&branch, &commit, true)
                 .and_then(|_| lane.set_head(&reference))
@@ -160,6 +161,28 @@ impl ProvisionSite<'_> {
         }
         Ok(())
     }
+}
+
+/// Keeps the commits of a branch that is about to move, where no other branch has them.
+fn keep_branch(lane: &Repository, branch: &str) -> Result<(), String> {
+    let failed = git("keep the work of its branch");
+    let kept = || -> Result<(), git2::Error> {
+        let reference = format!("refs/heads/{branch}");
+        let Ok(tip) = lane
+            .find_reference(&reference)
+            .and_then(|found| found.peel_to_commit())
+        else {
+            return Ok(());
+        };
+        if super::lane::held_elsewhere(lane, &reference, tip.id())? {
+            return Ok(());
+        }
+        let name = format!("harness/salvage/{branch}/{:.10}", tip.id().to_string());
+        lane.branch(&name, &tip, false)?;
+        tracing::warn!(branch, kept = name, "the branch of the lane moved");
+        Ok(())
+    };
+    kept().map_err(failed)
 }
 
 fn now() -> Timestamp {

@@ -117,14 +117,10 @@ fn a_lane_whose_work_does_not_land_has_a_branch() {
     assert_eq!(lane.head().unwrap().name(), Ok(on));
 }
 
-#[test]
-fn the_branch_of_a_lane_outlives_it_where_no_other_branch_has_its_work() {
+/// A lane whose work did not land, with a commit on its branch, which it left.
+fn with_work_on_its_branch() -> (Scratch, Repository, Oid) {
     let (scratch, git) = Scratch::new();
-    let provision = Provision {
-        target: None,
-        ..scratch.provision(1)
-    };
-    provision.ready(|| true).unwrap();
+    without_landing(&scratch).ready(|| true).unwrap();
     let lane = Repository::open(scratch.lane(1)).unwrap();
     let head = lane.head().unwrap().peel_to_commit().unwrap();
     let author = Signature::now("t", "t@localhost").unwrap();
@@ -132,14 +128,39 @@ fn the_branch_of_a_lane_outlives_it_where_no_other_branch_has_its_work() {
     let closed = lane
         .commit(Some("HEAD"), &author, &author, "closed", &tree, &[&head])
         .unwrap();
-    // Where work lands the lane is on no branch.
+    // Where work lands the lane is on no branch, and at the target.
     assert_eq!(scratch.ready(1), [ProvisionResult::Kept]);
     lane.set_head_detached(head.id()).unwrap();
+    (scratch, git, closed)
+}
+
+fn without_landing(scratch: &Scratch) -> Provision {
+    Provision {
+        target: None,
+        ..scratch.provision(1)
+    }
+}
+
+#[test]
+fn the_branch_of_a_lane_outlives_it_where_no_other_branch_has_its_work() {
+    let (scratch, git, closed) = with_work_on_its_branch();
     assert_eq!(scratch.ready(0), [ProvisionResult::Removed]);
     assert!(!scratch.lane(1).exists());
     let branch = "refs/heads/harness-lane/lane-01";
     let branch = git.find_reference(branch).unwrap();
     assert_eq!(branch.target(), Some(closed));
+}
+
+#[test]
+fn what_the_branch_of_a_lane_had_is_kept_when_it_moves() {
+    let (scratch, git, closed) = with_work_on_its_branch();
+    without_landing(&scratch).ready(|| true).unwrap();
+    let branch = git.find_reference("refs/heads/harness-lane/lane-01");
+    assert_ne!(branch.unwrap().target(), Some(closed));
+    let kept = closed.to_string();
+    let kept = format!("refs/heads/harness/salvage/harness-lane/lane-01/{kept:.10}");
+    let kept = git.find_reference(&kept).unwrap();
+    assert_eq!(kept.target(), Some(closed));
 }
 
 #[test]
