@@ -63,6 +63,10 @@ pub struct DiffSize {
 /// A larger file counts as a file without lines.
 const COUNTED_MAX: i64 = 1 << 20;
 
+fn ids(commits: &[CommitFacts]) -> BTreeSet<String> {
+    commits.iter().map(|commit| commit.id.clone()).collect()
+}
+
 impl History {
     /// Returns how large the change of a commit is, against its first parent; `None`
     /// where there is no such commit.
@@ -149,22 +153,91 @@ impl History {
         since: Option<&str>,
     ) -> Result<Option<Vec<CommitFacts>>, HistoryError> {
         let failed = || HistoryError::git(format!("read the history of {branch}"));
-        let tip = match self.git.find_reference(&format!("refs/heads/{branch}")) {
-            Ok(reference) => reference.peel_to_commit().map_err(failed())?.id(),
-            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(failed()(error)),
+        let Some(tip) = self.tip(branch).map_err(failed())? else {
+            return Ok(None);
         };
+        let is_end = |id: Oid| since.is_some_and(|since| since == id.to_string());
+        self.chain(tip, is_end).map(Some).map_err(failed())
+    }
+
+    /// Returns the first-parent history of a branch, and after it those of branches that
+    /// were merged into it, as far as they have commits that are wanted. Where there is
+    /// no such branch and HEAD has all of them, HEAD counts as that branch.
+    ///
+    /// # Errors
+    ///
+    /// [`HistoryError`].
+    pub fn with_merged(
+        &self,
+        branch: &str,
+        wanted: &BTreeSet<String>,
+    ) -> Result<Option<Vec<CommitFacts>>, HistoryError> {
+        let failed = || HistoryError::git(format!("read the history of {branch}"));
+        let wanted = wanted.iter().filter_map(|id| Oid::from_str(id).ok());
+        let wanted: BTreeSet<Oid> = wanted.collect();
+        let commits = || -> Result<Option<Vec<CommitFacts>>, git2::Error> {
+            let tip = match self.tip(branch)? {
+                Some(tip) => tip,
+                None => match self.git.head().and_then(|head| head.peel_to_commit()) {
+                    Ok(head) if wanted.iter().all(|id| self.has(head.id(), *id)) => head.id(),
+                    _ => return Ok(None),
+                },
+            };
+            let mut commits = self.chain(tip, |_| false)?;
+            let mut known: BTreeSet<String> = ids(&commits);
+            let mut missing: BTreeSet<Oid> = wanted
+                .iter()
+                .copied()
+                .filter(|id| !known.contains(&id.to_string()) && self.has(tip, *id))
+                .collect();
+            let mut at = 0;
+            while !missing.is_empty() && at < commits.len() {
+                let others = commits[at].parents.iter().skip(1);
+                let others: Vec<Oid> = others.filter_map(|id| Oid::from_str(id).ok()).collect();
+                for other in others {
+                    if !missing.iter().any(|id| self.has(other, *id)) {
+                        continue;
+                    }
+                    let merged = self.chain(other, |id| known.contains(&id.to_string()))?;
+                    known.extend(ids(&merged));
+                    commits.extend(merged);
+                    missing.retain(|id| !known.contains(&id.to_string()));
+                }
+                at += 1;
+            }
+            Ok(Some(commits))
+        };
+        commits().map_err(failed())
+    }
+
+    /// Returns the commit of a branch; none where there is no such branch.
+    fn tip(&self, branch: &str) -> Result<Option<Oid>, git2::Error> {
+        match self.git.find_reference(&format!("refs/heads/{branch}")) {
+            Ok(reference) => Ok(Some(reference.peel_to_commit()?.id())),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns a commit and its first parents, up to one that is not wanted any more.
+    fn chain(
+        &self,
+        tip: Oid,
+        is_end: impl Fn(Oid) -> bool,
+    ) -> Result<Vec<CommitFacts>, git2::Error> {
         let mut commits = Vec::new();
         let mut next = Some(tip);
-        while let Some(id) = next {
-            if since.is_some_and(|since| since == id.to_string()) {
-                break;
-            }
-            let commit = self.git.find_commit(id).map_err(failed())?;
+        while let Some(id) = next.filter(|id| !is_end(*id)) {
+            let commit = self.git.find_commit(id)?;
             next = commit.parent_id(0).ok();
-            commits.push(self.facts(&commit).map_err(failed())?);
+            commits.push(self.facts(&commit)?);
         }
-        Ok(Some(commits))
+        Ok(commits)
+    }
+
+    /// Returns whether a commit is another, or comes after it.
+    fn has(&self, tip: Oid, id: Oid) -> bool {
+        tip == id || self.git.graph_descendant_of(tip, id).unwrap_or(false)
     }
 
     /// Returns a commit; `None` where the repository has none of that name.
@@ -193,37 +266,6 @@ impl History {
         let marked = crate::landing::mark::marked(&self.git);
         let marked = marked.map_err(HistoryError::git("read the marks of landings"))?;
         Ok(marked.iter().map(Oid::to_string).collect())
-    }
-
-    /// Returns whether a branch has a commit in its history; that of HEAD where it has
-    /// not, or is not there.
-    ///
-    /// # Errors
-    ///
-    /// [`HistoryError`].
-    pub fn keeps(&self, branch: &str, id: &str) -> Result<bool, HistoryError> {
-        let failed = || HistoryError::git(format!("look for the commit {id}"));
-        let Ok(oid) = Oid::from_str(id) else {
-            return Ok(false);
-        };
-        for name in [&*format!("refs/heads/{branch}"), "HEAD"] {
-            let Ok(tip) = self
-                .git
-                .find_reference(name)
-                .and_then(|found| found.peel_to_commit())
-            else {
-                continue;
-            };
-            let is_held = tip.id() == oid
-                || self
-                    .git
-                    .graph_descendant_of(tip.id(), oid)
-                    .map_err(failed())?;
-            if is_held {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     fn facts(&self, commit: &git2::Commit<'_>) -> Result<CommitFacts, git2::Error> {

@@ -132,11 +132,20 @@ fn commits(history: &History, facts: &mut AuditFacts) -> Result<(), CliError> {
     let mut targets: BTreeMap<String, _> = BTreeMap::new();
     for (target, _) in &landings {
         if !targets.contains_key(target) {
-            let commits = history.first_parents(target, facts.since.as_deref())?;
+            let commits = match facts.since.as_deref() {
+                Some(since) => history.first_parents(target, Some(since))?,
+                None => {
+                    let of_target = landings.iter().filter(|(other, _)| other == target);
+                    let wanted = of_target.map(|(_, id)| id.clone()).collect();
+                    history.with_merged(target, &wanted)?
+                }
+            };
             targets.insert(target.clone(), commits);
         }
     }
-    if let Some(commits) = history.first_parents(DEFAULT_TARGET, facts.since.as_deref())? {
+    if !targets.contains_key(DEFAULT_TARGET)
+        && let Some(commits) = history.first_parents(DEFAULT_TARGET, facts.since.as_deref())?
+    {
         targets.insert(DEFAULT_TARGET.to_owned(), Some(commits));
     }
     facts.targets = targets;
@@ -146,9 +155,6 @@ fn commits(history: &History, facts: &mut AuditFacts) -> Result<(), CliError> {
             continue;
         }
         if let Some(commit) = history.commit(&id)? {
-            if facts.since.is_none() && history.keeps(&target, &id)? {
-                facts.merged.insert(id.clone());
-            }
             facts.strays.insert(id, commit);
         }
     }

@@ -224,10 +224,14 @@ fn unchecked_from(
     Ok(unchecked)
 }
 
-/// Returns the commits that are marked.
+/// Returns the commits that are marked as what a step landed, by their trailers.
 pub(crate) fn marked(git: &Repository) -> Result<BTreeSet<Oid>, git2::Error> {
     let marks = git.references_glob(&format!("{MARKS}/*"))?;
-    Ok(marks.flatten().filter_map(|mark| mark.target()).collect())
+    let marks = marks
+        .flatten()
+        .filter_map(|mark| FoundMark::of(git, &mark))
+        .filter(|mark| mark.landed().is_some());
+    Ok(marks.map(|mark| mark.commit).collect())
 }
 
 fn trailers_of(git: &Repository, commit: Oid) -> Option<LandingTrailers> {

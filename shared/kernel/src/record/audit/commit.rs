@@ -79,14 +79,11 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Finds a landed commit in its target's first-parent history, or where a person
-    /// merged that.
+    /// Finds a landed commit in its target's first-parent history, or in that of a branch
+    /// that was merged.
     fn reachable(&mut self, issue: &str, record: &LandingRecord) -> Option<&'a CommitFacts> {
         let facts = self.facts;
         let place = format!("{issue}: {}", record.commit);
-        if facts.merged.contains(&record.commit) {
-            return facts.strays.get(&record.commit);
-        }
         let Some(Some(history)) = facts.targets.get(&record.target) else {
             let expected = format!("the branch {}", record.target);
             self.contradiction(Code::TargetMissing, place, expected, "none");

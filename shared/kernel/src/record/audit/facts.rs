@@ -26,15 +26,13 @@ pub struct AuditFacts {
     pub witnesses: BTreeMap<String, WitnessFile>,
     /// What streams are now; those that are gone are absent.
     pub streams: BTreeMap<StreamName, StreamFile>,
-    /// First-parent histories of landing targets, the newest commit first; no
-    /// list where the branch is not there.
+    /// First-parent histories of landing targets, the newest commit first, and after them
+    /// those of branches that were merged, as far as rows name commits of them; no list
+    /// where the branch is not there.
     pub targets: BTreeMap<String, Option<Vec<CommitFacts>>>,
     /// Commits that rows name and no such history holds, as far as they are
     /// there.
     pub strays: BTreeMap<String, CommitFacts>,
-    /// Those of them that their target or the main worktree's HEAD has all the same: a
-    /// person merged the target into a branch, which it then follows, or deleted it.
-    pub merged: BTreeSet<String>,
     /// Commits of landings whose issue is yet to close, or was not closed by a harness
     /// that died.
     pub unclosed: BTreeSet<String>,

@@ -51,7 +51,11 @@ impl Audit<'_> {
             let step = trailers.step.as_str();
             facts.steps().filter(move |found| found.row.step_id == step)
         };
-        if rows().next().is_none() && facts.unclosed.contains(&commit.id) {
+        let issue = facts.issues.get(&trailers.issue);
+        let is_open = issue.is_some_and(|issue| {
+            !issue.is_closed || issue.closed_by.as_ref() == Some(&trailers.step)
+        });
+        if rows().next().is_none() && is_open && facts.unclosed.contains(&commit.id) {
             self.note(format!(
                 "{place}: {} has not closed its issue yet",
                 trailers.step
