@@ -134,6 +134,13 @@ pub struct Batch {
     _in_use: RepositoryUse,
 }
 
+/// What closed an issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IssueEnd {
+    ByStep,
+    ByOperator,
+}
+
 impl Batch {
     /// Removes what processes that were killed before this batch began left
     /// half-done in the repository's shared git folder.
@@ -178,19 +185,34 @@ impl Batch {
     ///
     /// [`LandingError`].
     pub(crate) fn landing_start(&self) -> Result<String, LandingError> {
-        // An operator may close an issue whose work is being checked.
-        let is_settled = |issue_id: &IssueId, commit: &str| {
-            self.is_closed(issue_id) && !self.is_under_check(commit)
+        // An operator may close an issue whose work is being checked: by this process, or
+        // by one that has the right to land until its checks are over.
+        let is_settled = |issue_id: &IssueId, commit: &str| match self.closed(issue_id) {
+            None => false,
+            Some(IssueEnd::ByStep) => !self.is_under_check(commit),
+            Some(IssueEnd::ByOperator) => {
+                !self.is_under_check(commit)
+                    && self.landing.try_lock().is_ok_and(|lock| lock.is_some())
+            }
         };
         self.landing.start(is_settled)
     }
 
     fn is_closed(&self, issue_id: &IssueId) -> bool {
-        let is_closed = |view: MemoryView<'_>| {
+        self.closed(issue_id).is_some()
+    }
+
+    /// Returns what closed an issue; none where it is not closed, or not read.
+    fn closed(&self, issue_id: &IssueId) -> Option<IssueEnd> {
+        let closed = |view: MemoryView<'_>| {
             let issue = view.issue(issue_id);
-            issue.is_some_and(|issue| issue.status == Status::Closed)
+            let issue = issue.filter(|issue| issue.status == Status::Closed)?;
+            Some(match issue.closed_by_step {
+                Some(_) => IssueEnd::ByStep,
+                None => IssueEnd::ByOperator,
+            })
         };
-        self.memory.view(is_closed).unwrap_or(false)
+        self.memory.view(closed).ok().flatten()
     }
 
     /// Takes landings off the target that a harness left unchecked when it died.

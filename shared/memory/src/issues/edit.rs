@@ -391,18 +391,7 @@ fn reopened(
         change.set_status(&Status::Open, now);
     }
     change.remove("lease").remove("retry_at");
-    match &issue.lease {
-        Some(lease) if issue.assignee == lease.owner && !lease.assignee_before.is_empty() => {
-            change.set("assignee", &lease.assignee_before);
-        }
-        Some(lease) if issue.assignee == lease.owner => {
-            change.remove("assignee");
-        }
-        None if is_of_its_closer(issue) => {
-            change.remove("assignee");
-        }
-        _ => {}
-    }
+    without_claim(issue, &mut change);
     if let Some(note) = note.map(str::trim).filter(|note| !note.is_empty()) {
         let notes = append_notes(&row.text_of("notes"), note);
         change.set("notes", notes);
@@ -411,9 +400,22 @@ fn reopened(
     Ok(change)
 }
 
-/// Returns whether an issue is assigned to the worker whose step closed it, by its claim
-/// alone.
-pub(super) fn is_of_its_closer(issue: &Issue) -> bool {
+/// Gives an issue the assignee that it had before its claim, or before the step that
+/// closed it: no other worker takes what is assigned to one.
+pub(super) fn without_claim(issue: &Issue, change: &mut RowChange) {
+    let before = match &issue.lease {
+        Some(lease) if issue.assignee == lease.owner => &*lease.assignee_before,
+        None if is_of_its_closer(issue) => "",
+        _ => return,
+    };
+    match before {
+        "" => change.remove("assignee"),
+        before => change.set("assignee", before),
+    };
+}
+
+/// Returns whether an issue is assigned to the worker whose step closed it.
+fn is_of_its_closer(issue: &Issue) -> bool {
     let step = issue.closed_by_step.as_deref().unwrap_or_default();
     let rest = step.strip_prefix(&*issue.assignee);
     !issue.assignee.is_empty()

@@ -2,7 +2,7 @@
 //! deletes them, all or none.
 
 use super::change::{ChangeOutcome, Decided, edited, find};
-use super::edit::{ChangeSigner, is_of_its_closer};
+use super::edit::{ChangeSigner, without_claim};
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
@@ -125,13 +125,14 @@ fn moved(
     let now = seen.moment.wall;
     let mut fields = RowChange::new();
     fields.set_status(status, now);
+    // A step that closed it stays its assignee until it is opened again.
+    if row.issue.lease.is_some() || change == StatusChange::Reopen {
+        without_claim(&row.issue, &mut fields);
+    }
     match change {
         StatusChange::Close | StatusChange::Defer => {}
         StatusChange::Reopen => {
             fields.remove("retry_at");
-            if is_of_its_closer(&row.issue) {
-                fields.remove("assignee");
-            }
             for field in DELETION {
                 fields.remove(field);
             }

@@ -188,7 +188,6 @@ pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<boo
     let mut after = git.revwalk()?;
     after.push(tip)?;
     after.hide(landed)?;
-    after.simplify_first_parent()?;
     for commit in after {
         let commit = git.find_commit(commit?)?;
         let message = String::from_utf8_lossy(commit.message_bytes());
