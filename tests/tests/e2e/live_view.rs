@@ -102,7 +102,7 @@ fn an_issue_is_cancelled_after_a_question_reopened_with_a_note_and_ranked() {
     let batch = scratch.batch(WORK, "true").start();
     started(&scratch, "a");
     let mut view = watch(&scratch, 100, 30);
-    view.shows("worker.1");
+    view.shows("lanes: 1 of 1 at work");
     view.types("c");
     view.shows("cancel a on worker.1?");
     view.types("n");
