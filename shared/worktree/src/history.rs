@@ -1,6 +1,8 @@
 //! Commits as an audit sees them: the first-parent history of a branch, and
 //! who signed.
 
+mod merged;
+
 use crate::signing::{AllowedSigners, CommitSignature, Signed, signature_of};
 use git2::{ErrorCode, Oid, Repository};
 use jiff::Timestamp;
@@ -62,10 +64,6 @@ pub struct DiffSize {
 
 /// A larger file counts as a file without lines.
 const COUNTED_MAX: i64 = 1 << 20;
-
-fn ids(commits: &[CommitFacts]) -> BTreeSet<String> {
-    commits.iter().map(|commit| commit.id.clone()).collect()
-}
 
 impl History {
     /// Returns how large the change of a commit is, against its first parent; `None`
@@ -160,56 +158,6 @@ impl History {
         self.chain(tip, is_end).map(Some).map_err(failed())
     }
 
-    /// Returns the first-parent history of a branch, and after it those of branches that
-    /// were merged into it, as far as they have commits that are wanted. Where there is
-    /// no such branch and HEAD has all of them, HEAD counts as that branch.
-    ///
-    /// # Errors
-    ///
-    /// [`HistoryError`].
-    pub fn with_merged(
-        &self,
-        branch: &str,
-        wanted: &BTreeSet<String>,
-    ) -> Result<Option<Vec<CommitFacts>>, HistoryError> {
-        let failed = || HistoryError::git(format!("read the history of {branch}"));
-        let wanted = wanted.iter().filter_map(|id| Oid::from_str(id).ok());
-        let wanted: BTreeSet<Oid> = wanted.collect();
-        let commits = || -> Result<Option<Vec<CommitFacts>>, git2::Error> {
-            let tip = match self.tip(branch)? {
-                Some(tip) => tip,
-                None => match self.git.head().and_then(|head| head.peel_to_commit()) {
-                    Ok(head) if wanted.iter().all(|id| self.has(head.id(), *id)) => head.id(),
-                    _ => return Ok(None),
-                },
-            };
-            let mut commits = self.chain(tip, |_| false)?;
-            let mut known: BTreeSet<String> = ids(&commits);
-            let mut missing: BTreeSet<Oid> = wanted
-                .iter()
-                .copied()
-                .filter(|id| !known.contains(&id.to_string()) && self.has(tip, *id))
-                .collect();
-            let mut at = 0;
-            while !missing.is_empty() && at < commits.len() {
-                let others = commits[at].parents.iter().skip(1);
-                let others: Vec<Oid> = others.filter_map(|id| Oid::from_str(id).ok()).collect();
-                for other in others {
-                    if !missing.iter().any(|id| self.has(other, *id)) {
-                        continue;
-                    }
-                    let merged = self.chain(other, |id| known.contains(&id.to_string()))?;
-                    known.extend(ids(&merged));
-                    commits.extend(merged);
-                    missing.retain(|id| !known.contains(&id.to_string()));
-                }
-                at += 1;
-            }
-            Ok(Some(commits))
-        };
-        commits().map_err(failed())
-    }
-
     /// Returns the commit of a branch; none where there is no such branch.
     fn tip(&self, branch: &str) -> Result<Option<Oid>, git2::Error> {
         match self.git.find_reference(&format!("refs/heads/{branch}")) {
@@ -233,11 +181,6 @@ impl History {
             commits.push(self.facts(&commit)?);
         }
         Ok(commits)
-    }
-
-    /// Returns whether a commit is another, or comes after it.
-    fn has(&self, tip: Oid, id: Oid) -> bool {
-        tip == id || self.git.graph_descendant_of(tip, id).unwrap_or(false)
     }
 
     /// Returns a commit; `None` where the repository has none of that name.
