@@ -25,7 +25,6 @@ pub struct StepIdentity {
 impl StepIdentity {
     /// Returns `<worker>.<issue>.<generation>`, which no two attempts share.
     pub fn step_id(&self) -> StepId {
-        let id = format!("{}.{}.{}", self.worker_id, self.issue_id, self.generation);
-        StepId::from(id)
+        StepId::of(&self.worker_id, &self.issue_id, self.generation)
     }
 }

@@ -12,7 +12,7 @@ mod term;
 
 pub(crate) use claim::default_lease_id;
 pub use claim::{AssigneeRule, Claim, ClaimRequest, TakenOverLease, claim, claimable};
-pub use key::{LeaseKey, block, close, fence, release, renew};
+pub use key::{LeaseKey, block, close, fence, release, renew, without_claim};
 pub use projection::LeaseProjection;
 pub use state::{LeaseState, state};
 pub use term::{TTL_DEFAULT, TTL_MAX, TTL_MIN, TTL_RANGE, Term};

@@ -127,6 +127,13 @@ id_type! {
     WorldId;
 }
 
+impl StepId {
+    /// Returns `<worker>.<issue>.<generation>`, which no two attempts share.
+    pub fn of(worker_id: &str, issue_id: &str, generation: u64) -> Self {
+        Self::from(format!("{worker_id}.{issue_id}.{generation}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

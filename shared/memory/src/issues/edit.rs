@@ -391,35 +391,13 @@ fn reopened(
         change.set_status(&Status::Open, now);
     }
     change.remove("lease").remove("retry_at");
-    without_claim(issue, &mut change);
+    lease::without_claim(issue, &mut change);
     if let Some(note) = note.map(str::trim).filter(|note| !note.is_empty()) {
         let notes = append_notes(&row.text_of("notes"), note);
         change.set("notes", notes);
     }
     change.touch(now);
     Ok(change)
-}
-
-/// Gives an issue the assignee that it had before its claim, or before the step that
-/// closed it: no other worker takes what is assigned to one.
-pub(super) fn without_claim(issue: &Issue, change: &mut RowChange) {
-    let before = match &issue.lease {
-        Some(lease) if issue.assignee == lease.owner => &*lease.assignee_before,
-        None if is_of_its_closer(issue) => "",
-        _ => return,
-    };
-    match before {
-        "" => change.remove("assignee"),
-        before => change.set("assignee", before),
-    };
-}
-
-/// Returns whether an issue is assigned to the worker whose step closed it.
-fn is_of_its_closer(issue: &Issue) -> bool {
-    let step = issue.closed_by_step.as_deref().unwrap_or_default();
-    let rest = step.strip_prefix(&*issue.assignee);
-    !issue.assignee.is_empty()
-        && rest.is_some_and(|rest| rest.starts_with(&format!(".{}.", issue.id)))
 }
 
 /// Refuses a status that neither the harness nor beads nor a row of the file

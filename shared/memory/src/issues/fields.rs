@@ -3,6 +3,7 @@
 use super::change::unreadable;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
+use premath_kernel::issue::lease;
 use premath_kernel::issue::own_check::METADATA_FIELD;
 use premath_kernel::issue::{RowChange, Status};
 use serde_json::{Map, Value};
@@ -172,6 +173,11 @@ pub(super) fn update(
         let status = Status::parse(status);
         if status != row.issue.status {
             change.set_status(&status, now);
+            // A step that closed it stays its assignee as long as it is over.
+            let is_left = row.issue.lease.is_some() || !status.is_terminal();
+            if edit.assignee.is_none() && is_left {
+                lease::without_claim(&row.issue, change);
+            }
         } else if status != Status::InProgress {
             // A lease that was left over goes with any other status.
             change.remove("lease");

@@ -2,12 +2,12 @@
 //! deletes them, all or none.
 
 use super::change::{ChangeOutcome, Decided, edited, find};
-use super::edit::{ChangeSigner, without_claim};
+use super::edit::ChangeSigner;
 use super::state::State;
 use crate::error::ChangeError;
 use crate::row::IssueRow;
 use premath_kernel::authority::OperatorOverride;
-use premath_kernel::issue::lease::Observation;
+use premath_kernel::issue::lease::{self, Observation};
 use premath_kernel::issue::{EdgeKind, Issue, RowChange, Status};
 use premath_kernel::json::time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,9 +125,9 @@ fn moved(
     let now = seen.moment.wall;
     let mut fields = RowChange::new();
     fields.set_status(status, now);
-    // A step that closed it stays its assignee until it is opened again.
+    // A step that closed it stays its assignee as long as it is over.
     if row.issue.lease.is_some() || change == StatusChange::Reopen {
-        without_claim(&row.issue, &mut fields);
+        lease::without_claim(&row.issue, &mut fields);
     }
     match change {
         StatusChange::Close | StatusChange::Defer => {}

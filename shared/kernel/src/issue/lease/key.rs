@@ -4,7 +4,7 @@
 use super::{LeaseRefusal, LeaseState, Observation, Term, refuse, state};
 use crate::failure::FailureClass;
 use crate::issue::{Holder, Issue, Lease, RowChange, Status};
-use crate::json::id::LeaseId;
+use crate::json::id::{LeaseId, StepId};
 use crate::json::time;
 
 /// The lease that an operation names; a worker names every part.
@@ -141,6 +141,20 @@ fn restore_assignee(change: &mut RowChange, lease: &Lease) {
         change.remove("assignee");
     } else {
         change.set("assignee", &lease.assignee_before);
+    }
+}
+
+/// Gives an issue the assignee that it had before its claim, where its status is changed
+/// by another than the claimant; none after the step that closed it. No other worker takes
+/// what is assigned to one.
+pub fn without_claim(issue: &Issue, change: &mut RowChange) {
+    let own = || StepId::of(&issue.assignee, &issue.id, issue.lease_generation);
+    match &issue.lease {
+        Some(lease) if issue.assignee == lease.owner => restore_assignee(change, lease),
+        None if issue.closed_by_step.as_deref() == Some(&*own()) => {
+            change.remove("assignee");
+        }
+        _ => {}
     }
 }
 

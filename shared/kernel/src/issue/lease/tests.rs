@@ -367,3 +367,27 @@ fn null_in_a_lease_reads_as_absent() {
     let row = r#"{"id":"x","status":"in_progress","lease":{"lease_id":null,"owner":"w","acquired_at":null,"expires_at":"2026-01-02T00:00:00Z","generation":null}}"#;
     assert_eq!(&*issue(row).lease.unwrap().lease_id, "");
 }
+
+#[test]
+fn a_claim_that_another_ends_leaves_the_assignee_of_before() {
+    let left = |row: &str| {
+        let mut change = RowChange::new();
+        without_claim(&issue(row), &mut change);
+        issue(&apply(row, &change)).assignee.to_string()
+    };
+    let row = r#"{"id":"x","status":"open","assignee":"ann"}"#;
+    let mut wish = request("w.1");
+    wish.assignees = AssigneeRule::Any;
+    let (change, claim) = claim(&issue(row), None, &wish, &seen(at(T0, 0), &alive)).unwrap();
+    let leased = apply(row, &change);
+    assert_eq!(left(&leased), "ann");
+    let observed = seen(at(T0, 0), &alive);
+    let closed = |step: &str| {
+        let change = close(&issue(&leased), &claim.key(), step, &observed).unwrap();
+        apply(&leased, &change)
+    };
+    assert_eq!(left(&closed("w.1.x.1")), "");
+    // Another step closed it: the assignee is of another origin.
+    assert_eq!(left(&closed("w.2.x.1")), "w.1");
+    assert_eq!(left(row), "ann");
+}
