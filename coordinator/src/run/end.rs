@@ -12,12 +12,13 @@ use premath_kernel::authority::MutationMode;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Hold;
 use premath_kernel::json::id::{IssueId, WorkerName};
+use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::turn::broken_at;
 use premath_memory::report as kept;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{CompactionRule, MemoryView, artifact, clock, observation};
+use premath_memory::{CompactionRule, MemoryView, artifact, clock, observation, witness};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -221,18 +222,16 @@ fn hold(hold: &Hold) -> String {
     }
 }
 
-/// The largest witness of a turn that is read for the sake of a line.
-const READ_MOST: u64 = 16 * 1024 * 1024;
-
 /// Returns the turn of a step that did not close its issue, where it was judged.
 fn judged(report: &StepReport, roots: &MemoryRoots) -> Option<JudgedTurn> {
-    let path = artifact::of_step(&roots.witnesses, &report.step_id, "turn", "json");
-    let length = path.metadata().ok()?.len();
+    let path = artifact::of_step(&roots.witnesses, &report.step_id, WitnessRef::TURN, "json");
+    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return None;
+    }
     let broken_at = || {
         let class = report.failure_classes.first()?.parse().ok()?;
-        let witness = artifact::read(&path).ok()??;
-        broken_at(serde_json::from_slice(&witness).ok()?, class)
+        broken_at(witness::read(&roots.repository, &path)?, class)
     };
-    let broken_at = (length <= READ_MOST).then(broken_at).flatten();
+    let broken_at = broken_at();
     Some(JudgedTurn { path, broken_at })
 }

@@ -8,7 +8,7 @@ use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{artifact, untrusted};
+use premath_memory::{artifact, untrusted, witness};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -128,20 +128,12 @@ impl Left {
 
     /// Reads a witness.
     pub(crate) fn document(&self, root: &Path, path: &Path) -> Option<Value> {
-        self.may_have(path).then(|| document(root, path))?
+        self.may_have(path).then(|| witness::read(root, path))?
     }
 }
 
-/// The largest witness that is read for the sake of a line.
-const WITNESS_MAX: u64 = 16 << 20;
-
 /// How much of an error output is searched for a line, from its end.
 const OUTPUT_SEARCHED: u64 = 1 << 20;
-
-/// Reads a witness; a step may have put anything in its place.
-pub(crate) fn document(root: &Path, path: &Path) -> Option<Value> {
-    serde_json::from_slice(&untrusted::read_file(root, path, WITNESS_MAX)?).ok()
-}
 
 /// What a call of a turn failed with, by the class that the step failed with.
 fn error_message(judged: &Value, class: &str) -> Option<String> {

@@ -3,6 +3,7 @@
 use crate::artifact;
 use crate::error::StoreError;
 use crate::projection;
+use crate::untrusted;
 use premath_kernel::json::canonical::{canonical_value, sha256_hex};
 use premath_kernel::json::id::StepId;
 use premath_kernel::json::token;
@@ -29,6 +30,15 @@ pub fn write(
     let digest = sha256_hex(canonical_value(document).as_bytes());
     let step = token::encode(step_id);
     Ok(format!("ciwitness://{step}/{phase}/{digest}"))
+}
+
+/// The largest witness that is read for the sake of a line.
+const READ_MAX: u64 = 16 << 20;
+
+/// Reads a witness document below a root, where a step may have put anything in its
+/// place; `None` where it is not there, or not a document of at most 16 MiB.
+pub fn read(root: &Path, file: &Path) -> Option<Value> {
+    serde_json::from_slice(&untrusted::read_file(root, file, READ_MAX)?).ok()
 }
 
 /// Writes a witness document beside those of its kind that the step has

@@ -234,10 +234,10 @@ fn the_status_after_a_night_has_the_issues_of_now() {
 }
 
 #[test]
-fn a_batch_that_is_taken_up_reports_what_failed_before() {
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+fn a_batch_that_is_taken_up_reports_what_ended_before() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
     let batch = || scratch.landing_batch(OWN, "[ ! -e src/a.txt ]");
-    let killed = batch().env("PREMATH_KILL_AT", "target-advanced:1").end();
+    let killed = batch().env("PREMATH_KILL_AT", "target-advanced:2").end();
     assert_eq!(killed.signal, Some(9), "{killed:?}");
     scratch.no_process_left();
     assert_eq!(scratch.issue("a")["status"], "blocked");
@@ -246,7 +246,10 @@ fn a_batch_that_is_taken_up_reports_what_failed_before() {
     let reports = scratch.root.join("artifacts/reports");
     let report = fs::read_dir(reports).unwrap().next().unwrap().unwrap();
     let text = fs::read_to_string(report.path()).unwrap();
-    for part in ["1 of 2 attempted issues closed", "a: check_failed"] {
+    let landed = scratch.steps_of("b")[0]["landing"]["commit"].clone();
+    let commit = format!("commit {:.10}", landed.as_str().unwrap());
+    let parts = ["2 of 3 attempted issues closed", "a: check_failed", &commit];
+    for part in parts {
         assert!(text.contains(part), "{part}: {text}");
     }
     let observed = scratch.premath(["observe", "needs_attention"]).end();

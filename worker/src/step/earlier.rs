@@ -2,11 +2,10 @@
 
 use super::StepReport;
 use crate::batch::Batch;
-use crate::witness;
-use premath_kernel::json::id::{IssueId, StepId, WorkerName};
+use premath_kernel::json::id::{IssueId, WorkerName};
+use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
-use premath_memory::{LinePlace, StoreError, artifact, each_glance};
-use serde_json::Value;
+use premath_memory::{LinePlace, StoreError, artifact, each_glance, witness};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the last attempts of the batch at issues, with their workers, by issue.
@@ -39,27 +38,13 @@ pub fn earlier_steps(
             .map(|id| title(id).unwrap_or_default())
             .collect::<Vec<_>>()
     })?;
+    let roots = &batch.settings.roots;
     let report = |((issue_id, row), title): ((IssueId, StepRow), String)| {
-        let commit = commit_of(batch, &row);
+        let close = WitnessRef::CLOSE;
+        let close = artifact::of_step(&roots.witnesses, &row.step_id, close, "json");
+        let commit = row.commit(witness::read(&roots.repository, &close).as_ref());
         let worker = row.worker_id.clone()?;
         Some((worker, StepReport::of_row(issue_id, title, row, commit)))
     };
     Ok(rows.into_iter().zip(titles).filter_map(report).collect())
-}
-
-/// Returns the commit of the work that a closed step landed or left on its branch, as
-/// the witness of its close names it.
-fn commit_of(batch: &Batch, row: &StepRow) -> Option<String> {
-    if !row.succeeded() {
-        return None;
-    }
-    let file = witness::file(
-        &batch.settings.roots.witnesses,
-        &StepId::from(&*row.step_id),
-        "mutation",
-        "json",
-    );
-    let witness = artifact::read(&file).ok()??;
-    let witness: Value = serde_json::from_slice(&witness).ok()?;
-    witness["commit"].as_str().map(str::to_owned)
 }

@@ -6,9 +6,8 @@ use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::policy::budget::Spent;
 use premath_kernel::policy::governing::{SensitiveChange, SensitiveChanges};
 use premath_kernel::policy::provider::UsageLimit;
-use premath_kernel::policy::retry::{EscalationAction, RetryVerdict};
 use premath_kernel::record::event::StepOutcome;
-use premath_kernel::record::trajectory::{SharedVerification, StepRow, WorldRecord};
+use premath_kernel::record::trajectory::{RowOutcome, SharedVerification, StepRow, WorldRecord};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -125,14 +124,12 @@ impl StepReport {
         row: StepRow,
         commit: Option<String>,
     ) -> Self {
-        let retry = row.retry.as_ref();
-        let verdict = retry.map(|retry| (retry.decision, retry.action));
-        let ending = match verdict {
-            _ if row.succeeded() => StepEnding::Closed,
-            None => StepEnding::Interrupted,
-            Some((RetryVerdict::Retry, _)) => StepEnding::Retry { at: None },
-            Some((_, Some(EscalationAction::MarkBlocked))) => StepEnding::Blocked,
-            Some(_) => StepEnding::Stopped,
+        let ending = match RowOutcome::of(&row.result_class) {
+            RowOutcome::Completed => StepEnding::Closed,
+            RowOutcome::Retry => StepEnding::Retry { at: None },
+            RowOutcome::Blocked => StepEnding::Blocked,
+            RowOutcome::Released => StepEnding::Interrupted,
+            RowOutcome::Failed => StepEnding::Stopped,
         };
         let (finished, started) = (row.finished_at.time(), row.started_at.as_ref());
         let took = started.map(|started| finished.duration_since(started.time()));
@@ -142,7 +139,7 @@ impl StepReport {
             title,
             generation: row.generation.unwrap_or_default(),
             ending,
-            attempt: retry.map_or(1, |retry| retry.attempt),
+            attempt: row.retry.as_ref().map_or(1, |retry| retry.attempt),
             commit,
             discovered: Vec::new(),
             base: None,

@@ -156,15 +156,8 @@ impl<'a> Sources<'a> {
             WitnessRef::CLOSE,
             "json",
         );
-        let in_row = row.landing.as_ref().map(|landing| landing.commit.clone());
-        let commit = match left.document(&self.roots.repository, &path) {
-            // The row is chained, and the witness is a file.
-            Some(witness) => {
-                let commit = witness["commit"].as_str()?.to_owned();
-                in_row.or(Some(commit))
-            }
-            None => in_row,
-        };
+        let witness = left.document(&self.roots.repository, &path);
+        let commit = row.commit(witness.as_ref());
         commit.filter(|commit| is_commit(commit))
     }
 

@@ -4,7 +4,6 @@ use super::pages::Shared;
 use super::site::Site;
 use crate::diff;
 use crate::error::CliError;
-use crate::failure::document;
 use crate::issue::history::{ATTEMPTS, IssueLog, Past, Window};
 use crate::issue::query::no_such;
 use crate::join_check::verdict_of;
@@ -14,7 +13,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use premath_kernel::issue::Issue;
 use premath_memory::live::LiveFolder;
-use premath_memory::{ChangeError, IssueRow, MemoryView};
+use premath_memory::{ChangeError, IssueRow, MemoryView, witness};
 use premath_view::log::LogText;
 use premath_view::report::PastTotals;
 use premath_view::web::{self, IssuePage, IssueText, Need, Place};
@@ -212,7 +211,7 @@ impl Site {
             return None;
         }
         let path = self.roots.witnesses.join(name);
-        let witness = document(&self.roots.repository, &path)?;
+        let witness = witness::read(&self.roots.repository, &path)?;
         let mut content = match verdict_of(witness.clone()) {
             Ok(verdict) => format!("<h2>Verdict of the gate</h2>\n{}", web::verdict(&verdict)),
             Err(_) => String::new(),
