@@ -83,6 +83,7 @@ fn what_may_be_pushed_is_reverted_where_it_does_not_pass_again() {
     ended.exits(1);
     assert_eq!(scratch.issue("b")["status"], "blocked");
     assert_eq!(scratch.file_on(TARGET, "src/b.txt"), None);
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
     // Nothing that was pushed is gone, so that the next push is no other than any.
     scratch.premath(["issue", "add", "c"]).end().exits(0);
     scratch.landing_batch(OWN, "true").end().exits(0);

@@ -254,7 +254,7 @@ impl Lane {
         handoff
     }
 
-    /// Writes the step's row, ends its landing, and pushes it.
+    /// Writes the step's row, ends its landing, and pushes it, or the revert of it.
     fn record_step(&mut self, stopping: &mut Stopping<'_>, row: &StepRow) {
         let recorded = self.batch.record(row);
         self.batch.reached(Boundary::RowWritten);
@@ -265,7 +265,8 @@ impl Lane {
             (Ok(()), Some(landing)) => landing.unmark(),
             (Ok(()), None) => {}
         }
-        if !has_landed || stopping.failure.lane_lost.is_some() {
+        let is_due = has_landed || stopping.failure.has_reverted;
+        if !is_due || stopping.failure.lane_lost.is_some() {
             return;
         }
         // A failure changes nothing: the next push takes this work along.

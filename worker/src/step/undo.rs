@@ -56,7 +56,10 @@ impl Lane {
             Undone::Foreign => {
                 format!("{target} holds the work in {commit}, which the step did not land")
             }
-            Undone::Reverted(revert) => format!("{target} reverts it in {revert}"),
+            Undone::Reverted(revert) => {
+                failure.has_reverted = true;
+                format!("{target} reverts it in {revert}")
+            }
             Undone::Conflict => {
                 failure.fail(FailureClass::LandingNotTakenBack.as_str());
                 format!("{target} still contains {commit}, because later commits build on it")
