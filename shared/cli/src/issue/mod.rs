@@ -145,8 +145,7 @@ impl IssueCommand {
             Self::List(args) => {
                 let memory = paths::open(path, false)?;
                 let answer = args.perform(&memory, json)?;
-                let none = || Ok("no issues".to_owned());
-                query::with_notes(answer, &memory, json, none)
+                query::with_notes(answer, &memory, json, || args.none(&memory))
             }
             Self::Show(args) => args.perform(path),
             Self::Ready(limit) => {

@@ -19,6 +19,7 @@ use premath_view::report::{PastAttempt, PastTotals};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -53,27 +54,85 @@ pub(crate) struct LimitArgs {
 }
 
 impl ListArgs {
-    pub(crate) fn perform(self, memory: &IssueMemory, json: bool) -> Result<Answer, CliError> {
-        let status = self.status.as_deref().map(Status::parse);
-        let wanted = |row: &&IssueRow| {
-            let issue = &row.issue;
-            status.as_ref().is_none_or(|s| *s == issue.status)
-                && self
-                    .assignee
-                    .as_deref()
-                    .is_none_or(|a| a == &*issue.assignee)
-                && self
-                    .issue_type
-                    .as_deref()
-                    .is_none_or(|t| t == &*issue.issue_type)
-                && (self.label.as_deref()).is_none_or(|l| issue.labels.iter().any(|x| **x == *l))
-        };
+    pub(crate) fn perform(&self, memory: &IssueMemory, json: bool) -> Result<Answer, CliError> {
+        let filters = self.filters();
+        let wanted = |row: &&IssueRow| filters.iter().all(|filter| filter.admits(row));
         listed(memory, self.limit, json, |view| {
             let mut rows: Vec<_> = view.rows().filter(wanted).collect();
             rows.sort_by(|a, b| natural::compare(&a.issue.id, &b.issue.id));
             rows
         })
     }
+
+    /// Says why nothing is listed: the first value asked for that no issue has, with
+    /// those that issues have.
+    pub(super) fn none(&self, memory: &IssueMemory) -> Result<String, CliError> {
+        let filters = self.filters();
+        let none = memory.view(|view| {
+            let unknown = filters
+                .iter()
+                .find(|filter| !view.rows().any(|row| filter.admits(row)))?;
+            let known: BTreeSet<&str> = view.rows().flat_map(unknown.of).collect();
+            let known = known.into_iter().filter(|value| !value.is_empty());
+            let known: Vec<String> = known.take(SHOWN).map(quoted).collect();
+            let asked = format!(
+                "no issue has the {} {}",
+                unknown.name,
+                quoted(&unknown.value)
+            );
+            Some(match known.is_empty() {
+                true => asked,
+                false => format!("{asked}; there is {}", known.join(", ")),
+            })
+        })?;
+        let matches = (!filters.is_empty()).then(|| "no issue matches".to_owned());
+        Ok(none.or(matches).unwrap_or_else(|| "no issues".to_owned()))
+    }
+
+    fn filters(&self) -> Vec<Filter> {
+        let status = self.status.as_deref();
+        let status = status.map(|word| Status::parse(word).as_str().to_owned());
+        let all: [(_, _, Values); 4] = [
+            ("status", status, |row| vec![row.issue.status.as_str()]),
+            ("assignee", self.assignee.clone(), |row| {
+                vec![&row.issue.assignee]
+            }),
+            ("type", self.issue_type.clone(), |row| {
+                vec![&row.issue.issue_type]
+            }),
+            ("label", self.label.clone(), |row| {
+                row.issue.labels.iter().map(|label| &**label).collect()
+            }),
+        ];
+        let given = all.into_iter().filter_map(|(name, value, of)| {
+            let value = value?;
+            Some(Filter { name, value, of })
+        });
+        given.collect()
+    }
+}
+
+/// How many values are named of those that issues have.
+const SHOWN: usize = 12;
+
+/// Returns what an issue has of what a filter is about.
+type Values = fn(&IssueRow) -> Vec<&str>;
+
+/// A value that the listed issues have.
+struct Filter {
+    name: &'static str,
+    value: String,
+    of: Values,
+}
+
+impl Filter {
+    fn admits(&self, row: &IssueRow) -> bool {
+        (self.of)(row).contains(&&*self.value)
+    }
+}
+
+fn quoted(value: &str) -> String {
+    format!("`{}`", plain(value))
 }
 
 pub(crate) fn ready(

@@ -109,6 +109,33 @@ fn an_issue_goes_from_filed_to_closed() {
 }
 
 #[test]
+fn an_empty_list_says_which_value_no_issue_has() {
+    let scratch = Scratch::with(&(row("a", &[]) + &row("b", &[])));
+    let closed = ["issue", "close", "b", "--reason", "done by hand"];
+    assert_eq!(scratch.run(&closed).code, 0);
+    assert_eq!(scratch.run(&["issue", "add", "c", "--labels", "x"]).code, 0);
+    for (filters, expected) in [
+        (
+            &["--status", "opne"][..],
+            "no issue has the status `opne`; there is `closed`, `open`\n",
+        ),
+        (
+            &["--status", "open", "--label", "y"],
+            "no issue has the label `y`; there is `x`\n",
+        ),
+        (
+            &["--status", "closed", "--label", "x"],
+            "no issue matches\n",
+        ),
+    ] {
+        let listed = scratch.run(&[&["issue", "list"], filters].concat());
+        assert_eq!(listed.code, 0);
+        assert_eq!(listed.stdout, "", "{filters:?}");
+        assert_eq!(listed.stderr, expected, "{filters:?}");
+    }
+}
+
+#[test]
 fn a_lease_is_refused_renewed_and_released() {
     let scratch = Scratch::with(&row("a", &[]));
     scratch.json(&[

@@ -70,7 +70,10 @@ fn a_last_line_that_is_cut_is_named_and_so_is_where_it_goes() {
 fn a_list_of_nothing_reports_it_beside_the_data() {
     let scratch = Scratch::with(&row("a", &["b"]));
     for (args, said) in [
-        (&["list", "--status", "closed"][..], "no issues\n"),
+        (
+            &["list", "--status", "closed"][..],
+            "no issue has the status `closed`; there is `open`\n",
+        ),
         (&["ready"], "no ready issues: 1 waiting\n"),
     ] {
         let answer = scratch.run(&[&["issue"], args].concat());
