@@ -64,7 +64,7 @@ pub struct FoldedStream {
     begun: Option<Begun>,
     /// By the agent's id of them, in the order in which they were first
     /// spoken of. Boxed, so that room for more of them costs little.
-    calls: IndexMap<Arc<str>, Box<CallRecord>>,
+    calls: IndexMap<Arc<str>, Box<CallRecord>, foldhash::fast::RandomState>,
     /// Calls and outputs in their order, by the place of the call.
     transport: Vec<(TransportEvent, u32)>,
     messages: u64,
@@ -94,7 +94,7 @@ impl StreamFold {
                 agent,
                 log: StreamLog::default(),
                 begun: None,
-                calls: IndexMap::new(),
+                calls: IndexMap::default(),
                 transport: Vec::new(),
                 messages: 0,
                 notices: 0,
@@ -155,10 +155,7 @@ impl StreamFold {
                 self.stream.messages += 1;
                 self.spoke(source, &speaker);
             }
-            EventKind::Usage(usage) => {
-                self.usage.take(usage);
-                self.stream.spent = self.usage.spent();
-            }
+            EventKind::Usage(usage) => self.usage.take(usage),
             EventKind::Limit(limit) => self.stream.limit(limit),
             EventKind::Retry(retry) => {
                 self.stream.retries += 1;
@@ -178,7 +175,7 @@ impl StreamFold {
 
     /// Returns what was spent so far, for a budget.
     pub fn spent(&self) -> RunSpending {
-        self.stream.spent
+        self.usage.spent()
     }
 
     /// Returns how many calls were reported so far.
@@ -229,6 +226,7 @@ impl StreamFold {
             self.stream.fault(None, Flaw::TasksRunning(self.running));
         }
         self.stream.log = log;
+        self.stream.spent = self.usage.spent();
         self.stream
     }
 

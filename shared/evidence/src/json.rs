@@ -9,7 +9,7 @@ mod text;
 mod trace;
 mod value;
 
-pub(crate) use digest::digest_of;
+pub(crate) use digest::{digest_of, digest_of_text};
 pub(crate) use node::{Object, Shape};
 pub(crate) use text::{cut, excerpt};
 
@@ -215,7 +215,7 @@ pub(crate) fn length(raw: &RawValue) -> Option<usize> {
 }
 
 fn bounded<'a>(text: Cow<'a, str>, name: &'static str) -> Result<Cow<'a, str>, Flaw> {
-    if text.trim().is_empty() || text.len() > MAX_NAME_BYTES {
+    if text.chars().all(char::is_whitespace) || text.len() > MAX_NAME_BYTES {
         return Err(Flaw::field(name, "a name of 1 to 512 bytes"));
     }
     Ok(text)

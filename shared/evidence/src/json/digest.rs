@@ -30,6 +30,15 @@ pub(crate) fn digest_of(raw: Option<&RawValue>) -> Sum {
     raw.map_or_else(|| Sum::of(b"null"), digest)
 }
 
+/// Returns `D` of a text; none where the value is none, or its text cannot be read.
+pub(crate) fn digest_of_text(raw: &RawValue) -> Option<Sum> {
+    let json = raw.get();
+    if json.starts_with('"') && is_canonical(json) {
+        return Some(Sum::of(json.as_bytes()));
+    }
+    Some(canonical::sum_ordered(&*read_text(raw)?))
+}
+
 /// Returns whether a value's JSON is canonical as it is, as most is. Its bytes are
 /// then digested as they are. The text must be JSON. `false` is always correct, and
 /// only costs time.

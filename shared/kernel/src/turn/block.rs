@@ -205,10 +205,12 @@ pub(super) fn rows<R, N: Row>(
     at: &Path<'_>,
     normal: impl Fn(R, &Path<'_>) -> Result<N, EvidenceError>,
 ) -> Result<Vec<N>, EvidenceError> {
-    let mut found = Vec::with_capacity(rows.len());
-    for (index, row) in rows.into_iter().enumerate() {
-        found.push(normal(row, &at.row(index))?);
-    }
+    // Rows that keep their type keep their memory too.
+    let found: Vec<N> = rows
+        .into_iter()
+        .enumerate()
+        .map(|(index, row)| normal(row, &at.row(index)))
+        .collect::<Result<_, _>>()?;
     if found.is_sorted_by(|a, b| a.order(b).is_lt()) {
         return Ok(found);
     }

@@ -6,12 +6,12 @@ use super::{
     HookCall, HookEvent, HookKey, PATIENCE, command, denial_before_tool, input, read_with,
     telling_after_tool,
 };
+use crate::json::digest_of_text;
 use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::policy::turn::ToolClass;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 
 /// The hooks of Claude Code.
 pub(in crate::adapter) static HOOKS: HookSpec = HookSpec {
@@ -105,7 +105,7 @@ fn call(event: &Map<String, Value>, worktree: &str) -> Result<HookCall, HookFlaw
 #[derive(Deserialize)]
 struct ShellInput<'i> {
     #[serde(borrow)]
-    command: Cow<'i, str>,
+    command: &'i RawValue,
 }
 
 /// Returns what identifies a call of the stream beside its id: the text of a command.
@@ -114,7 +114,7 @@ pub(in crate::adapter) fn command_key(tool: &str, input: &RawValue) -> Option<Su
         return None;
     }
     let input: ShellInput<'_> = serde_json::from_str(input.get()).ok()?;
-    Some(canonical::sum_ordered(&*input.command))
+    digest_of_text(input.command)
 }
 
 /// Returns what a tool does.
