@@ -1,14 +1,14 @@
 //! What this host is called, and its clock.
 
-use rustix::time::{ClockId, clock_gettime};
+use nix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::time::Duration;
 
 /// Returns the milliseconds since the host started, with those in which it slept.
 pub fn since_boot_ms() -> u64 {
-    let boot = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(boot.tv_sec).unwrap_or(0);
-    let nanos = u64::try_from(boot.tv_nsec).unwrap_or(0);
-    seconds * 1_000 + nanos / 1_000_000
+    // Linux has this clock since 2.6.39.
+    let boot = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+    u64::try_from(boot.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns the host's name.

@@ -1,16 +1,12 @@
 //! Durable claims, beside a bare loop that appends the same bytes and syncs.
 
 use crate::Sizes;
+use crate::claimer::Claimer;
 use crate::figure::{self, Wrong, median, timed};
-use crate::scratch;
-use premath_kernel::authority::{LeaseAuthority, MutationMode};
-use premath_kernel::issue::lease::{AssigneeRule, ClaimRequest, Term};
-use premath_memory::{ClaimScope, IssueMemory, OpenOptions, clock};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// In how many parts claims and baseline take turns.
 const TURNS: usize = 10;
@@ -68,85 +64,6 @@ pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
 
 fn rate(per_second: f64) -> String {
     format!("{per_second:.0} /s")
-}
-
-/// Issue memory from which issues are claimed, as lanes do it.
-struct Claimer {
-    memory: IssueMemory,
-    authority: LeaseAuthority,
-    claimed: Vec<String>,
-}
-
-impl Claimer {
-    fn on(folder: &Path, count: usize) -> Result<Self, Wrong> {
-        let path = folder.join("issues.jsonl");
-        scratch::issues(&path, count, |_| None)?;
-        let mode = MutationMode::human_override("benchmark", None, clock::now().wall)?;
-        Ok(Self {
-            memory: IssueMemory::open(&path, &OpenOptions::default())?,
-            authority: mode.lease_authority(),
-            claimed: Vec::new(),
-        })
-    }
-
-    /// Claims issues one by one; returns the rows that were written and how
-    /// many a second it were.
-    fn claim(&mut self, count: usize, threads: usize) -> Result<(Vec<String>, f64), Wrong> {
-        let before = fs::metadata(self.memory.path())?.len();
-        let (ids, elapsed) = timed(|| {
-            std::thread::scope(|scope| {
-                let workers: Vec<_> = (0..threads)
-                    .map(|thread| {
-                        let share = (count + thread) / threads;
-                        let this = &*self;
-                        scope.spawn(move || this.claim_some(&format!("lane-{thread}"), share))
-                    })
-                    .collect();
-                let mut ids = Vec::new();
-                for worker in workers {
-                    let claimed = worker.join();
-                    ids.extend(claimed.map_err(|_| Wrong::because("a thread panicked"))??);
-                }
-                Ok(ids)
-            })
-        })?;
-        self.claimed.extend(ids);
-        let written = fs::read(self.memory.path())?;
-        let written = &written[usize::try_from(before)?..];
-        let lines: Vec<String> = String::from_utf8_lossy(written)
-            .split_inclusive('\n')
-            .map(str::to_owned)
-            .collect();
-        if lines.len() != count {
-            return Err(Wrong::because(format!(
-                "{count} claims wrote {} rows",
-                lines.len()
-            )));
-        }
-        Ok((lines, count as f64 / elapsed.as_secs_f64()))
-    }
-
-    fn claim_some(&self, worker: &str, count: usize) -> Result<Vec<String>, Wrong> {
-        let scope = ClaimScope::default();
-        let mut ids = Vec::with_capacity(count);
-        for _ in 0..count {
-            let wish = ClaimRequest {
-                generation_floor: 0,
-                claimant: worker.to_owned(),
-                lease_id: None,
-                term: Term::Ttl(Duration::from_secs(3_600)),
-                assignees: AssigneeRule::default(),
-                holder: clock::this_process(),
-            };
-            let claims = self
-                .memory
-                .claim_next(&self.authority, vec![wish], &scope)?;
-            let claimed = claims.into_iter().flatten().next();
-            let claimed = claimed.ok_or_else(|| Wrong::because("there was nothing to claim"))?;
-            ids.push(claimed.claim.issue_id.into());
-        }
-        Ok(ids)
-    }
 }
 
 /// The baseline: a file that the same rows are appended to.

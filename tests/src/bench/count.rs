@@ -9,10 +9,15 @@
 )]
 
 #[expect(dead_code, reason = "times are measured by the other benchmarks")]
+mod claimer;
+#[expect(dead_code, reason = "times are measured by the other benchmarks")]
 mod figure;
 mod results;
+#[expect(dead_code, reason = "repositories are made by the other benchmarks")]
+mod scratch;
 mod turn;
 
+use claimer::Claimer;
 use figure::Wrong;
 use premath_kernel::issue::Issue;
 use premath_kernel::policy::landing_queue::{LandingQueue, QueueBounds, QueueStep};
@@ -70,6 +75,11 @@ fn main() -> ExitCode {
 
 fn paths() -> Vec<HotPath> {
     let mut paths = vec![
+        HotPath {
+            name: "claim an issue of 1000".to_owned(),
+            times: 100,
+            work: Box::new(claim),
+        },
         HotPath {
             name: "judge a call of 1 KiB".to_owned(),
             times: 200,
@@ -214,6 +224,13 @@ fn instructions(name: &str, times: usize) -> Result<u64, Wrong> {
             "valgrind counted nothing of `{name}`: {said}"
         ))),
     }
+}
+
+/// Claims issues from an issue store, on a disk.
+fn claim(times: usize) -> Result<(), Wrong> {
+    let folder = tempfile::tempdir()?;
+    let claimer = Claimer::on(folder.path(), 1_000)?;
+    claimer.claim_some("lane-0", times).map(drop)
 }
 
 fn judge(times: usize) -> Result<(), Wrong> {

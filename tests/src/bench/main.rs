@@ -13,6 +13,7 @@
 
 mod answer;
 mod batch;
+mod claimer;
 mod claims;
 mod durable;
 mod figure;
