@@ -122,7 +122,7 @@ fn write_session(
         ..SessionWrite::default()
     };
     let session = session::write(prior, write, clock::now().wall);
-    projection::write_session(&published, &session)?;
+    projection::write_copy((&worktree, &published), &session)?;
     projection::write_session(&state.session, &session)
 }
 

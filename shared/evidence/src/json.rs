@@ -12,6 +12,7 @@ mod value;
 pub(crate) use digest::{digest_of, digest_of_text};
 pub(crate) use node::{Object, Shape};
 pub(crate) use text::{cut, excerpt};
+pub(crate) use value::document;
 
 use crate::flaw::Flaw;
 use node::Node;

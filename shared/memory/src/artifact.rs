@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const TEMPORARY: &str = ".premath-tmp-";
 
 /// The mode of new files: any of them may hold what an agent said.
-const PRIVATE: u32 = 0o600;
+pub(crate) const PRIVATE: u32 = 0o600;
 
 /// Names a temporary file beside a path after this process, so that a later one
 /// can determine whether its maker is gone.

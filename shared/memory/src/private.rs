@@ -3,6 +3,7 @@
 
 use crate::error::StoreError;
 use crate::roots::MemoryRoots;
+use premath_kernel::json::{canonical, token};
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -13,6 +14,9 @@ const SECRET_BYTES: usize = 32;
 /// The longest secret that is read.
 const SECRET_MAX: u64 = 4096;
 
+/// How many of these copies are kept.
+const REPLACED_MAX: usize = 32;
+
 /// The private folder of a repository.
 #[derive(Clone, Debug)]
 pub struct PrivateFolder {
@@ -20,6 +24,9 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
+    /// The folder in it of what sign-in files had before.
+    pub(crate) const REPLACED: &'static str = "sign-in";
+
     /// Names the folder.
     pub fn of(roots: &MemoryRoots) -> Self {
         Self {
@@ -65,6 +72,45 @@ impl PrivateFolder {
         }
     }
 
+    /// Keeps what a sign-in file of the user's had before a batch replaced it for the
+    /// first time; returns the copy. That of the batch's later replacements is what a
+    /// step wrote. The oldest copies are removed beyond [`REPLACED_MAX`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`].
+    pub fn keep_replaced(
+        &self,
+        batch: &str,
+        file: &Path,
+        bytes: &[u8],
+    ) -> Result<PathBuf, StoreError> {
+        self.prepare_below(Self::REPLACED)?;
+        let folder = self.path.join(Self::REPLACED);
+        let place = canonical::sha256_hex(file.as_os_str().as_encoded_bytes());
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let [batch, name] = [batch, &*name].map(token::encode);
+        let kept = folder.join(format!("{batch}-{}-{name}", &place[..16]));
+        let mut options = OpenOptions::new();
+        match options.write(true).create_new(true).mode(0o600).open(&kept) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(kept),
+            opened => opened.and_then(|mut file| {
+                file.write_all(bytes)?;
+                file.sync_all()
+            }),
+        }
+        .map_err(StoreError::io("write", &kept))?;
+        let names = fs::read_dir(&folder).map_err(StoreError::io("list", &folder))?;
+        // Names of batches begin with their time.
+        let mut copies: Vec<PathBuf> = names.flatten().map(|entry| entry.path()).collect();
+        copies.sort();
+        let surplus = copies.len().saturating_sub(REPLACED_MAX);
+        for old in copies.iter().take(surplus) {
+            fs::remove_file(old).map_err(StoreError::io("remove", old))?;
+        }
+        Ok(kept)
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
         prepare(&self.path)
     }
@@ -87,7 +133,7 @@ impl PrivateFolder {
             .open(path)?;
         let mut bytes = [0; SECRET_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        let secret = premath_kernel::json::canonical::hex(&bytes);
+        let secret = canonical::hex(&bytes);
         file.write_all(format!("{secret}\n").as_bytes())?;
         file.sync_all()?;
         Ok(secret)
@@ -158,5 +204,25 @@ mod tests {
         fs::rename(folder.path(), root.path().join("moved")).unwrap();
         std::os::unix::fs::symlink(root.path().join("moved"), folder.path()).unwrap();
         folder.secret("token").unwrap_err();
+    }
+    #[test]
+    fn what_a_batch_replaced_first_is_kept_and_the_oldest_copies_go() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = PrivateFolder::of(&MemoryRoots::at(root.path()));
+        let file = Path::new("/home/me/.codex/auth.json");
+        let first = folder.keep_replaced("hb1_2", file, b"mine").unwrap();
+        let again = folder.keep_replaced("hb1_2", file, b"theirs").unwrap();
+        assert_eq!(first, again);
+        assert_eq!(fs::read(&first).unwrap(), b"mine");
+        let other = Path::new("/home/me/.gemini/oauth_creds.json");
+        let beside = folder.keep_replaced("hb1_2", other, b"other").unwrap();
+        assert_ne!(first, beside);
+        for batch in 0..REPLACED_MAX {
+            let batch = format!("hb1_3{batch:03}");
+            folder.keep_replaced(&batch, file, b"later").unwrap();
+        }
+        assert!(!first.exists() && !beside.exists());
+        let mode = fs::metadata(folder.path().join(PrivateFolder::REPLACED)).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o700);
     }
 }

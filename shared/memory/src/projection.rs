@@ -3,12 +3,14 @@
 
 use crate::artifact;
 use crate::error::StoreError;
+use crate::untrusted::{UntrustedError, UntrustedFolder};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::record::feature::{FeatureLedger, LedgerError};
 use premath_kernel::record::session::{Session, SessionError};
 use serde::Serialize;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
 
 /// A projection could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -89,14 +91,14 @@ fn parsed_ledger(path: &Path, bytes: &[u8]) -> Result<FeatureLedger, ProjectionE
 }
 
 /// Writes a session or a feature ledger, and the same to a place where people
-/// look: what refuses the copy is logged and nothing else.
+/// look, as [`write_copy`] does: what refuses the copy is logged and nothing else.
 ///
 /// # Errors
 ///
 /// [`ProjectionError::Store`].
 pub fn write_published(
     path: &Path,
-    copy: &Path,
+    copy: (&Path, &Path),
     document: &impl Serialize,
 ) -> Result<(), ProjectionError> {
     publish(path, copy, document).map(drop)
@@ -105,16 +107,48 @@ pub fn write_published(
 /// Writes a document to both places; returns its text.
 fn publish(
     path: &Path,
-    copy: &Path,
+    copy: (&Path, &Path),
     document: &impl Serialize,
 ) -> Result<Vec<u8>, ProjectionError> {
     let value = premath_kernel::json::canonical::value_of(document);
     let text = text_of(path, &value)?;
     artifact::write(path, &text)?;
-    if let Err(error) = artifact::write(copy, &text) {
+    if let Err(error) = copied(copy, &text) {
         tracing::debug!(%error, "cannot write a copy in the worktree");
     }
     Ok(text)
+}
+
+/// Writes the copy of a session that people look at. Below the worktree, the first of
+/// the two paths, no link is followed and none is replaced: steps write there.
+///
+/// # Errors
+///
+/// [`ProjectionError::Store`].
+pub fn write_copy(copy: (&Path, &Path), document: &impl Serialize) -> Result<(), ProjectionError> {
+    let value = premath_kernel::json::canonical::value_of(document);
+    Ok(copied(copy, &text_of(copy.1, &value)?)?)
+}
+
+fn copied((worktree, path): (&Path, &Path), text: &[u8]) -> Result<(), StoreError> {
+    let below = path.parent().and_then(|at| at.strip_prefix(worktree).ok());
+    let is_plain = |at: &&Path| {
+        at.components()
+            .all(|part| matches!(part, Component::Normal(_)))
+    };
+    let name = path.file_name().and_then(|name| name.to_str());
+    let (Some(below), Some(name)) = (below.filter(is_plain), name) else {
+        // A place of the operator's choice.
+        return artifact::write(path, text);
+    };
+    artifact::refuse_locked(path)?;
+    let folder = match UntrustedFolder::open(worktree, below) {
+        Err(UntrustedError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            UntrustedFolder::make(worktree, below)?
+        }
+        opened => opened?,
+    };
+    Ok(folder.write(name, text, artifact::PRIVATE)?)
 }
 
 /// The feature ledger that a lane wrote last: it is parsed again only where the file
@@ -145,7 +179,7 @@ impl WrittenLedger {
     pub fn write_published(
         &mut self,
         path: &Path,
-        copy: &Path,
+        copy: (&Path, &Path),
         ledger: FeatureLedger,
     ) -> Result<(), ProjectionError> {
         let text = publish(path, copy, &ledger)?;
@@ -196,6 +230,7 @@ mod tests {
     use jiff::Timestamp;
     use premath_kernel::record::feature::{FeatureStatus, FeatureWrite};
     use std::fs;
+    use std::os::unix::fs::symlink;
 
     fn with(ledger: Option<FeatureLedger>, id: &str) -> FeatureLedger {
         let write = FeatureWrite {
@@ -215,7 +250,8 @@ mod tests {
         let mut ledger = None;
         for id in ["a", "b"] {
             let next = with(ledger, id);
-            written.write_published(&path, &copy, next).unwrap();
+            let copies = (folder.path(), &*copy);
+            written.write_published(&path, copies, next).unwrap();
             assert_eq!(fs::read(&path).unwrap(), fs::read(&copy).unwrap());
             let parsed = read_ledger(&path).unwrap();
             ledger = written.read(&path).unwrap();
@@ -227,11 +263,35 @@ mod tests {
         assert_eq!(same.read(&path).unwrap(), Some(kept));
         let other = with(None, "other");
         written
-            .write_published(&path, &copy, with(ledger, "c"))
+            .write_published(&path, (folder.path(), &copy), with(ledger, "c"))
             .unwrap();
         write_ledger(&path, &other).unwrap();
         assert_eq!(written.read(&path).unwrap(), Some(other));
         fs::write(&path, "no ledger").unwrap();
         written.read(&path).unwrap_err();
+    }
+    #[test]
+    fn a_copy_is_not_written_through_a_link_of_a_step() {
+        let [worktree, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let path = outside.path().join("authority.json");
+        let copy = worktree.path().join(".premath/session.json");
+        let victim = outside.path().join("session.json");
+        fs::write(&victim, "precious").unwrap();
+        symlink(outside.path(), worktree.path().join(".premath")).unwrap();
+        let ledger = with(None, "a");
+        let copies = (worktree.path(), &*copy);
+        write_published(&path, copies, &ledger).unwrap();
+        assert!(path.exists());
+        write_copy(copies, &ledger).unwrap_err();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        // Where the folder is gone it is made again.
+        fs::remove_file(worktree.path().join(".premath")).unwrap();
+        write_copy(copies, &ledger).unwrap();
+        // A link in the file's own place is replaced.
+        fs::remove_file(&copy).unwrap();
+        symlink(&victim, &copy).unwrap();
+        write_published(&path, copies, &ledger).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read(&copy).unwrap(), fs::read(&path).unwrap());
     }
 }

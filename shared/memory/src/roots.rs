@@ -123,6 +123,12 @@ impl LaneRoots {
         artifact::sweep(folder)
     }
 
+    /// Returns the worktree.
+    pub fn worktree(&self) -> &Path {
+        let premath = self.step.parent().unwrap_or(Path::new("."));
+        premath.parent().unwrap_or(Path::new("."))
+    }
+
     /// Opens the folder of a running step's files, and makes it where it is
     /// missing.
     ///
@@ -130,9 +136,7 @@ impl LaneRoots {
     ///
     /// [`UntrustedError::Io`].
     pub fn step_folder(&self) -> Result<UntrustedFolder, UntrustedError> {
-        let premath = self.step.parent().unwrap_or(Path::new("."));
-        let worktree = premath.parent().unwrap_or(Path::new("."));
-        UntrustedFolder::make(worktree, Path::new(STEP))
+        UntrustedFolder::make(self.worktree(), Path::new(STEP))
     }
 
     /// Removes the folder of a step's files.
@@ -141,11 +145,9 @@ impl LaneRoots {
     ///
     /// [`UntrustedError::Io`].
     pub fn remove_step_folder(&self) -> Result<(), UntrustedError> {
-        let premath = self.step.parent().unwrap_or(Path::new("."));
-        let worktree = premath.parent().unwrap_or(Path::new("."));
         let parent = Path::new(STEP).parent().unwrap_or(Path::new(""));
         let name = Path::new(STEP).file_name().and_then(|name| name.to_str());
-        UntrustedFolder::make(worktree, parent)?.remove(name.unwrap_or_default())
+        UntrustedFolder::make(self.worktree(), parent)?.remove(name.unwrap_or_default())
     }
 
     /// Makes sure that the folders are folders that can be written: a link that

@@ -48,10 +48,10 @@ impl Amiss {
 /// Returns the private places that others can use. A link is left out.
 fn open_places(roots: &MemoryRoots, common: &Path) -> Vec<OpenPlace> {
     let private = PrivateFolder::of(roots).path().to_path_buf();
-    let live = private.join("live");
+    let [live, replaced] = ["live", PrivateFolder::REPLACED].map(|name| private.join(name));
     let mut places = vec![private.clone(), live.clone(), common.join(control::FOLDER)];
     let is_plain = |folder: &&&PathBuf| !is_linked(&roots.repository, folder);
-    for folder in [&private, &live].iter().filter(is_plain) {
+    for folder in [&private, &live, &replaced].iter().filter(is_plain) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         places.extend(entries.map(|entry| entry.path()));
     }

@@ -30,7 +30,11 @@ impl Claimer {
 
     /// Claims issues one by one; returns the rows that were written and how
     /// many a second it were.
-    pub(crate) fn claim(&mut self, count: usize, threads: usize) -> Result<(Vec<String>, f64), Wrong> {
+    pub(crate) fn claim(
+        &mut self,
+        count: usize,
+        threads: usize,
+    ) -> Result<(Vec<String>, f64), Wrong> {
         let before = fs::metadata(self.memory.path())?.len();
         let (ids, elapsed) = timed(|| {
             std::thread::scope(|scope| {

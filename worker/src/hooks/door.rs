@@ -12,8 +12,12 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdTcpListener};
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
+
+/// How long a client may take to send the token.
+const TOKEN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which kind of door a command can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +116,8 @@ impl Knock {
     pub(super) async fn admitted(mut self) -> io::Result<Option<Box<dyn Connection>>> {
         if let Some(token) = &self.token {
             let mut given = [0; TOKEN];
-            self.client.read_exact(&mut given).await?;
+            let read = self.client.read_exact(&mut given);
+            tokio::time::timeout(TOKEN_PATIENCE, read).await??;
             self.is_admitted = given == *token.as_bytes();
         }
         if !self.is_admitted {

@@ -1,6 +1,6 @@
 //! The socket of a lane's hooks.
 
-use super::door::{Door, DoorKind, Knock, OpenDoor};
+use super::door::{Connection, Door, DoorKind, OpenDoor};
 use crate::batch::{MessageSource, TakenMessages};
 use crate::proxy::ProxyError;
 use premath_evidence::{HookJournal, HookRow};
@@ -14,15 +14,19 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-/// Connections at once.
+/// Connections at once of those that are answered.
 const CONNECTIONS: usize = 64;
+
+/// Connections at once that have yet to show that they are answered. With a port that
+/// can be any process of the machine, so that these have places of their own.
+const STRANGERS: usize = 256;
 
 /// The bytes of events that are held at once, in KiB.
 const HELD_KIB: u32 = 64 * 1024;
@@ -32,6 +36,10 @@ const JOURNAL_MAX: u64 = 64 << 20;
 
 /// How long a client may take to send its event.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the end of the thread is waited for. A client can send it descriptors,
+/// and closing one may last as long as the client chose.
+const END: Duration = Duration::from_secs(5);
 
 /// How long nothing is accepted after a failure to.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -53,6 +61,8 @@ pub(crate) struct HookServer {
     state: Arc<State>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread has ended.
+    ended: Mutex<mpsc::Receiver<()>>,
 }
 
 #[derive(Debug)]
@@ -119,10 +129,12 @@ impl HookServer {
             }),
         });
         let (stop, stopped) = oneshot::channel();
+        let (end, ended) = mpsc::channel();
         let shared = Arc::clone(&state);
         let thread = std::thread::Builder::new()
             .name("premath-hooks".to_owned())
             .spawn(move || {
+                let _end: mpsc::Sender<()> = end;
                 runtime.block_on(async {
                     // The file of the socket is there until the end.
                     let (door, _socket) = match door.open(root) {
@@ -144,6 +156,7 @@ impl HookServer {
             state,
             stop: Some(stop),
             thread: Some(thread),
+            ended: Mutex::new(ended),
         })
     }
 
@@ -167,7 +180,17 @@ impl HookServer {
 
     fn end(&mut self) {
         self.stop.take();
-        if let Some(thread) = self.thread.take() {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(END) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let detail = format!("the socket did not end within {} s", END.as_secs());
+            tracing::warn!("timed out waiting for the socket of hooks to end; abandoning it");
+            if let Some(journal) = &mut self.state.open().journal {
+                journal.fault(FailureClass::HookChannelInvalid, detail);
+            }
+        } else {
             // A thread that panicked left its journal all the same.
             let _ = thread.join();
         }
@@ -183,10 +206,11 @@ impl Drop for HookServer {
 /// Answers connections until the future is dropped, and theirs with it.
 async fn listen(door: &OpenDoor, state: &Arc<State>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let strangers = Arc::new(Semaphore::new(STRANGERS));
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+        let Ok(stranger) = Arc::clone(&strangers).acquire_owned().await else {
             return;
         };
         let Ok(knock) = door.accept().await else {
@@ -194,19 +218,22 @@ async fn listen(door: &OpenDoor, state: &Arc<State>) {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let state = Arc::clone(state);
+        let (state, room) = (Arc::clone(state), Arc::clone(&room));
         connections.spawn(async move {
-            let _ = tokio::time::timeout(PATIENCE, answer(knock, &state)).await;
-            drop(permit);
+            let Ok(Some(client)) = knock.admitted().await else {
+                return;
+            };
+            drop(stranger);
+            let Ok(_permit) = room.acquire().await else {
+                return;
+            };
+            let _ = tokio::time::timeout(PATIENCE, answer(client, &state)).await;
         });
     }
 }
 
 /// Answers one event. Where nothing is answered, the hook program denies.
-async fn answer(knock: Knock, state: &State) -> io::Result<()> {
-    let Some(mut client) = knock.admitted().await? else {
-        return Ok(());
-    };
+async fn answer(mut client: Box<dyn Connection>, state: &State) -> io::Result<()> {
     let length = client.read_u32().await? as usize;
     if length > EVENT_MAX {
         let detail = format!("an event of {length} bytes; at most {EVENT_MAX} are read");
@@ -276,10 +303,14 @@ mod tests {
     use super::*;
     use premath_evidence::Agent;
     use premath_kernel::policy::turn::TurnPolicy;
+    use rustix::net::sockopt::set_socket_linger;
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use rustix::process::{getpid, getppid};
     use std::fs;
-    use std::io::Read;
+    use std::io::{IoSlice, Read};
+    use std::mem::MaybeUninit;
     use std::net::TcpStream;
+    use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::fs::DirBuilderExt;
     use std::os::unix::net::UnixStream;
     use std::path::Path;
@@ -341,6 +372,22 @@ mod tests {
     }
 
     #[test]
+    fn who_does_not_know_the_token_keeps_no_place_of_the_agent() {
+        let folder = tempfile::tempdir().unwrap();
+        let (server, door) = started(folder.path(), DoorKind::Port, getpid());
+        let text = fs::read_to_string(&door).unwrap();
+        let (port, token) = text.trim().split_once(' ').unwrap();
+        let port: u16 = port.parse().unwrap();
+        let connect = || TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let silent: Vec<_> = (0..2 * CONNECTIONS).map(|_| connect()).collect();
+        // All of them are there before the agent is.
+        let agent = connect();
+        agent.set_read_timeout(Some(PATIENCE / 2)).unwrap();
+        assert_eq!(exchange(agent, token.as_bytes(), PROMPT), [0; 4]);
+        drop((silent, server));
+    }
+
+    #[test]
     fn an_event_that_is_too_long_is_a_fault_and_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let root = getppid().unwrap();
@@ -354,6 +401,45 @@ mod tests {
         let faults = journal.faults();
         assert_eq!(faults.len(), 1);
         assert_eq!(faults[0].class, FailureClass::HookChannelInvalid);
+    }
+
+    /// Sends a descriptor over a socket, with a byte.
+    fn send(over: &UnixStream, descriptors: &[BorrowedFd<'_>]) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        let byte = [IoSlice::new(b"x")];
+        sendmsg(over, &byte, &mut control, SendFlags::empty()).unwrap();
+    }
+
+    #[test]
+    fn a_descriptor_that_cannot_be_closed_does_not_keep_the_socket_from_ending() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = getppid().unwrap();
+        let (server, door) = started(folder.path(), DoorKind::Unix, root);
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let reader = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut writer, _) = listener.accept().unwrap();
+        // Closing the writer waits until what it wrote was read.
+        writer.set_nonblocking(true).unwrap();
+        while writer.write(&[0; 1 << 16]).is_ok() {}
+        set_socket_linger(&writer, Some(Duration::from_secs(100_000))).unwrap();
+        writer.set_nonblocking(false).unwrap();
+        let (here, there) = UnixStream::pair().unwrap();
+        send(&here, &[writer.as_fd(), reader.as_fd()]);
+        let client = UnixStream::connect(&door).unwrap();
+        // The last to close the pair of sockets is the server.
+        drop((writer, reader, here));
+        send(&client, &[there.as_fd()]);
+        drop(there);
+        let mut rest = Vec::new();
+        client
+            .set_read_timeout(Some(Duration::from_secs(1)))
+            .unwrap();
+        let _ = (&client).read_to_end(&mut rest);
+        let (journal, _) = server.finish().unwrap();
+        let classes: Vec<_> = journal.faults().iter().map(|fault| fault.class).collect();
+        assert_eq!(classes, [FailureClass::HookChannelInvalid]);
     }
 
     #[test]

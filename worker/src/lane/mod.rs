@@ -99,7 +99,8 @@ impl Lane {
     pub(crate) fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session =
             premath_kernel::record::session::write(self.session.take(), write, clock::now().wall);
-        let written = write_published(&self.home.session, &self.roots.session, &session);
+        let copy = (self.roots.worktree(), &*self.roots.session);
+        let written = write_published(&self.home.session, copy, &session);
         self.session = Some(session);
         written
     }

@@ -97,9 +97,10 @@ impl Lane {
             }
         }
         match ledger {
-            Some(ledger) => self
-                .written_ledger
-                .write_published(path, &self.roots.ledger, ledger),
+            Some(ledger) => {
+                let copy = (self.roots.worktree(), &*self.roots.ledger);
+                self.written_ledger.write_published(path, copy, ledger)
+            }
             None => Ok(()),
         }
     }

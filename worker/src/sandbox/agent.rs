@@ -4,14 +4,16 @@
 //! A copy and no mount: agents replace these files when they renew a token,
 //! and a file that is mounted cannot be replaced. A renewed file is taken back
 //! only where it is of the same account and the original has not changed since.
+//! Tokens that name no account can be another account's, so that what the file had
+//! before is kept.
 
 use premath_evidence::Agent;
 use premath_memory::untrusted::UntrustedFolder;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Returns the variables that lead an agent to its folder; in a private home it
@@ -36,6 +38,14 @@ pub(crate) struct AgentState {
     /// Which of these is taken back, with the bytes that were copied.
     renewed: BTreeMap<PathBuf, PathBuf>,
     copied: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+/// A sign-in file that has what a command left.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TakenBack {
+    pub(crate) file: PathBuf,
+    /// What it had before the batch.
+    pub(crate) before: PathBuf,
 }
 
 impl AgentState {
@@ -122,8 +132,13 @@ impl AgentState {
         Ok(())
     }
 
-    /// Takes renewed tokens back; returns the files that were written.
-    pub(crate) fn take_back(&self, private: &Path) -> Vec<PathBuf> {
+    /// Takes renewed tokens back; returns the files that were written. `keep` keeps what
+    /// a file had before and returns the copy; without one nothing is replaced.
+    pub(crate) fn take_back(
+        &self,
+        private: &Path,
+        keep: impl Fn(&Path, &[u8]) -> Option<PathBuf>,
+    ) -> Vec<TakenBack> {
         let mut taken = Vec::new();
         for (original, at) in &self.renewed {
             let Some(before) = self.copied.get(original) else {
@@ -133,12 +148,16 @@ impl AgentState {
                 continue;
             };
             let is_unchanged = read(original).as_ref() == Some(before);
-            if &after != before
-                && is_unchanged
-                && is_renewal(before, &after)
+            if &after == before || !is_unchanged || !is_renewal(before, &after) {
+                continue;
+            }
+            if let Some(kept) = keep(original, before)
                 && replace(original, &after).is_ok()
             {
-                taken.push(original.clone());
+                taken.push(TakenBack {
+                    file: original.clone(),
+                    before: kept,
+                });
             }
         }
         taken
@@ -247,8 +266,15 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = fs::canonicalize(path)?;
     let new = path.with_extension("premath-new");
     let mode = fs::metadata(&path)?.permissions();
-    fs::write(&new, bytes)?;
-    fs::set_permissions(&new, mode)?;
+    let _ = fs::remove_file(&new);
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)?;
+    file.write_all(bytes)?;
+    file.set_permissions(mode)?;
     fs::rename(new, path)
 }
 
@@ -328,15 +354,28 @@ mod tests {
         state.copy_into(&private).unwrap();
         let renewed = r#"{"tokens":{"account_id":"a","access_token":"2"}}"#;
         fs::write(private.join(".codex/auth.json"), renewed).unwrap();
-        assert_eq!(state.take_back(&private), std::slice::from_ref(&original));
+        // Where what it had cannot be kept, it stays.
+        assert_eq!(state.take_back(&private, |_, _| None), []);
+        let kept = folder.path().join("kept");
+        let keep = |_: &Path, bytes: &[u8]| {
+            fs::write(&kept, bytes).unwrap();
+            Some(kept.clone())
+        };
+        let expected = TakenBack {
+            file: original.clone(),
+            before: kept.clone(),
+        };
+        assert_eq!(state.take_back(&private, keep), [expected]);
         assert_eq!(fs::read_to_string(&original).unwrap(), renewed);
+        let before = r#"{"tokens":{"account_id":"a","access_token":"1"}}"#;
+        assert_eq!(fs::read_to_string(&kept).unwrap(), before);
         // The next command's copy is older than what is there now.
         fs::write(
             private.join(".codex/auth.json"),
             r#"{"tokens":{"account_id":"a","access_token":"3"}}"#,
         )
         .unwrap();
-        assert!(state.take_back(&private).is_empty());
+        assert_eq!(state.take_back(&private, keep), []);
     }
 
     #[test]

@@ -17,8 +17,7 @@ mod toolchain;
 mod trial;
 mod words;
 
-pub(crate) use agent::AgentState;
-pub(crate) use agent::folder_variables;
+pub(crate) use agent::{AgentState, TakenBack, folder_variables};
 pub(crate) use cache::Cache;
 pub(crate) use connect::connect;
 pub use explain::{Explanation, Limits, Listed, Reach};

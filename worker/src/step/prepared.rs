@@ -125,7 +125,7 @@ impl Lane {
             failure.said = Some((said.to_owned(), folder));
             return Ok(Err(failure));
         };
-        let reported = ParsedInput::from_slice(&bytes)?.input;
+        let reported = ParsedInput::from_step(&bytes)?.input;
         let unkept = unkept(&reported);
         if !unkept.is_empty() {
             let said = format!(

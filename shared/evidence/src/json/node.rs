@@ -142,18 +142,34 @@ impl PartialEq for Node<'_> {
     }
 }
 
-/// How many members and values in lists were read.
-#[derive(Debug, Default)]
-pub(super) struct Parts(Cell<usize>);
+/// How many members and values in lists were read, and may be.
+#[derive(Debug)]
+pub(super) struct Parts {
+    read: Cell<usize>,
+    most: usize,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self::at_most(MAX_PARTS)
+    }
+}
 
 impl Parts {
-    pub(super) fn are_too_many(&self) -> bool {
-        self.0.get() > MAX_PARTS
+    pub(super) const fn at_most(most: usize) -> Self {
+        Self {
+            read: Cell::new(0),
+            most,
+        }
+    }
+
+    pub(super) const fn are_too_many(&self) -> bool {
+        self.read.get() > self.most
     }
 
     /// Counts a part.
     pub(super) fn add<E: Error>(&self) -> Result<(), E> {
-        self.0.set(self.0.get() + 1);
+        self.read.set(self.read.get() + 1);
         if self.are_too_many() {
             return Err(E::custom("too many parts"));
         }

@@ -15,6 +15,14 @@ pub(super) fn read(json: &str) -> Option<Value> {
     Reader(&parts).deserialize(&mut json).ok()
 }
 
+/// Reads a document as [`read`] does, with a bound of its own on its parts.
+pub(crate) fn document(json: &[u8], most: usize) -> Option<Value> {
+    let parts = Parts::at_most(most);
+    let mut json = serde_json::Deserializer::from_slice(json);
+    let value = Reader(&parts).deserialize(&mut json).ok()?;
+    json.end().ok().map(|()| value)
+}
+
 struct Reader<'p>(&'p Parts);
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -72,5 +80,20 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
         Ok(number.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_too_many_parts_is_not_read() {
+        let list = |parts: usize| format!("[{}0]", "0,".repeat(parts - 1)).into_bytes();
+        assert!(document(&list(8), 8).is_some());
+        assert!(document(&list(9), 8).is_none());
+        assert!(document(br#"{"a":{"b":[1]}}"#, 3).is_some());
+        assert!(document(br#"{"a":{"b":[1]}}"#, 2).is_none());
+        assert!(document(b"{} {}", 8).is_none());
     }
 }

@@ -2,31 +2,50 @@
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use std::cell::Cell;
 use std::fmt;
 
 /// Parses one JSON document and refuses a key that appears twice in an object,
 /// payloads included: two readers would see two different turns, and compute two
 /// digests of a payload.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    parse_at_most(bytes, usize::MAX)
+}
+
+/// Parses as [`parse`] does, and refuses a document of more values: small ones take
+/// many times the memory of their text.
+pub(crate) fn parse_at_most(bytes: &[u8], values: usize) -> Result<Value, serde_json::Error> {
+    let left = Cell::new(values);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = Strict(&left).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
-/// Reads a value in which no key appears twice in an object.
+/// Reads a value in which no key appears twice in an object, and counts it off from
+/// how many there may be.
 #[derive(Clone, Copy)]
-struct Strict;
+struct Strict<'c>(&'c Cell<usize>);
 
-impl<'de> DeserializeSeed<'de> for Strict {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
+impl Strict<'_> {
+    fn count<E: Error>(self) -> Result<Self, E> {
+        match self.0.get().checked_sub(1) {
+            Some(left) => self.0.set(left),
+            None => return Err(E::custom("the document has too many values")),
+        }
+        Ok(self)
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self.count()?)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,7 +82,7 @@ impl<'de> Visitor<'de> for Strict {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Strict)? {
+        while let Some(item) = seq.next_element_seed(self)? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -72,7 +91,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(Self)?;
+            let value = entries.next_value_seed(self)?;
             if map.contains_key(&name) {
                 return Err(A::Error::custom(format_args!(
                     "the field {} appears twice in one object",
@@ -90,4 +109,18 @@ pub(crate) fn excerpt(text: &str) -> String {
     let head: String = text.chars().take(40).collect();
     let more = if head.len() < text.len() { "…" } else { "" };
     format!("{head:?}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_too_many_values_is_refused() {
+        for (text, values) in [("1", 1), ("[0,0]", 3), (r#"{"a":{"b":[1]}}"#, 4)] {
+            parse_at_most(text.as_bytes(), values).unwrap();
+            let refused = parse_at_most(text.as_bytes(), values - 1).unwrap_err();
+            assert!(refused.to_string().contains("too many values"), "{refused}");
+        }
+    }
 }

@@ -36,6 +36,10 @@ impl JoinCheckInput {
     }
 }
 
+/// The most values in an input that a step wrote. With the fields of usual calls they
+/// are about 29,000 calls.
+const VALUES_MAX: usize = 1 << 19;
+
 /// An input that was read, and its unknown fields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedInput {
@@ -56,6 +60,16 @@ impl ParsedInput {
     /// [`from_value`](Self::from_value) refuses.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, EvidenceError> {
         Self::from_value(Self::document(bytes)?)
+    }
+
+    /// Reads an input that a step wrote: what it takes of memory is bounded.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`from_slice`](Self::from_slice), and more than 524,288 values.
+    pub fn from_step(bytes: &[u8]) -> Result<Self, EvidenceError> {
+        let document = strict::parse_at_most(bytes, VALUES_MAX);
+        Self::from_value(document.map_err(EvidenceError::NotJson)?)
     }
 
     /// Parses the bytes of a JSON document, and reads no further.

@@ -17,8 +17,11 @@ use view::CommandPlace;
 
 use super::Lane;
 use super::command::{CommandOwner, Phase};
+use crate::batch::Batch;
 use crate::proxy::Proxy;
-use crate::sandbox::{AgentState, HostAccess, PrivateHome, Search, Stack, connect, set, set_home};
+use crate::sandbox::{
+    AgentState, HostAccess, PrivateHome, Search, Stack, TakenBack, connect, set, set_home,
+};
 use crate::settings::{Settings, path_of};
 use crate::supervisor::confine::landlock::Lists;
 use crate::supervisor::confine::namespaces::CommandBounds;
@@ -29,6 +32,7 @@ use premath_kernel::policy::network::NetworkFacts;
 use premath_kernel::policy::sandbox::{
     SandboxMode, SandboxUnavailable, admitted, exposed, outermost,
 };
+use premath_memory::private::PrivateFolder;
 use premath_memory::projection;
 use premath_worktree::tree::Tree;
 use std::collections::BTreeSet;
@@ -74,12 +78,35 @@ pub(super) struct Confined {
     /// The reference of the profile; none where it is not confined.
     pub(super) reference: Option<String>,
     agent: AgentState,
+    replaced: Option<ReplacedFiles>,
     home: Option<PrivateHome>,
     proxy: Option<Proxy>,
     hooks: Option<CommandHooks>,
     changes: Option<Changes>,
     /// Last, for the others are in it.
     scratch: Option<Scratch>,
+}
+
+/// Where what the sign-in files of the user's had before the batch is kept.
+#[derive(Debug)]
+struct ReplacedFiles {
+    folder: PrivateFolder,
+    batch: String,
+}
+
+impl ReplacedFiles {
+    fn of(batch: &Batch) -> Self {
+        Self {
+            folder: PrivateFolder::of(&batch.settings.roots),
+            batch: batch.id().to_string(),
+        }
+    }
+
+    fn keep(&self, file: &Path, before: &[u8]) -> Option<PathBuf> {
+        let kept = self.folder.keep_replaced(&self.batch, file, before);
+        kept.inspect_err(|error| tracing::warn!(%error, "a renewed sign-in is not taken back"))
+            .ok()
+    }
 }
 
 /// The private home of an agent that may be run again in its session. It is
@@ -157,8 +184,10 @@ impl Confined {
     /// the network, where a proxy counted it, and its home, where it is kept.
     pub(super) fn end(mut self, is_kept: bool) -> (Option<NetworkFacts>, Option<KeptHome>) {
         if let Some(home) = &self.home {
-            for file in self.agent.take_back(&home.home()) {
-                tracing::info!(file = %file.display(), "an agent renewed its sign-in");
+            let keep = |file: &Path, before: &[u8]| self.replaced.as_ref()?.keep(file, before);
+            for TakenBack { file, before } in self.agent.take_back(&home.home(), keep) {
+                let (file, before) = (file.display(), before.display());
+                tracing::warn!(%file, %before, "an agent changed its sign-in; what it was is kept");
             }
         }
         let facts = self.proxy.take().map(Proxy::finish);
@@ -308,7 +337,7 @@ impl Lane {
             }
         } else {
             home.link_caches(&confinement.host.caches)
-                .map_err(ConfineError::Scratch)?;
+                .map_err(|error| ConfineError::Scratch(std::io::Error::other(error)))?;
             let hooks = hooks.as_ref().map(CommandHooks::readable);
             self.open_by_landlock(phase, &home, hooks.unwrap_or_default(), spec);
         }
@@ -316,6 +345,7 @@ impl Lane {
         Ok(Confined {
             reference: Some(confinement.reference.clone()),
             agent,
+            replaced: Some(ReplacedFiles::of(&self.batch)),
             home: Some(home),
             proxy,
             hooks,

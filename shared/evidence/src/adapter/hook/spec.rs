@@ -1,6 +1,7 @@
 //! How hooks of an agent are wired, read and answered.
 
 use super::event::{HookEvent, HookFlaw, HookKind, HookReader};
+use crate::json::document;
 use premath_kernel::policy::turn::ToolClass;
 use serde_json::Value;
 
@@ -88,15 +89,19 @@ pub(crate) enum Join {
     Content,
 }
 
+/// The most members, and values in lists, of an event: small ones take many times the
+/// memory of their text.
+const PARTS_MAX: usize = 1 << 17;
+
 impl HookSpec {
     /// Reads an event.
     ///
     /// # Errors
     ///
-    /// The bytes are not an event of the agent.
+    /// The bytes are not an event of the agent, or have more than [`PARTS_MAX`] parts.
     pub(crate) fn read(&self, bytes: &[u8], worktree: &str) -> Result<HookEvent, HookFlaw> {
-        match serde_json::from_slice(bytes) {
-            Ok(Value::Object(event)) => (self.read)(&event, worktree),
+        match document(bytes, PARTS_MAX) {
+            Some(Value::Object(event)) => (self.read)(&event, worktree),
             _ => Err(HookFlaw::NotAnObject),
         }
     }
