@@ -1,6 +1,6 @@
 //! Lanes that cannot boot.
 
-use premath_tests::{NO_CHANGE, Scratch, binaries, issue};
+use premath_tests::{Ended, NO_CHANGE, Scratch, binaries, issue};
 use serde_json::Value;
 use std::fs;
 
@@ -92,6 +92,38 @@ fn a_base_that_fails_the_verification_refuses_the_batch_before_the_first_step() 
     for id in ["a", "b"] {
         assert_eq!(scratch.issue(id)["status"], "closed");
     }
+}
+
+/// Returns the detail and the hint of the first lane that was given up.
+#[track_caller]
+fn given_up(ended: &Ended) -> (String, String) {
+    let mut events = ended.events().into_iter();
+    let event = events.find(|event| event["event"] == "lane.given_up");
+    let event = event.expect("a lane is given up");
+    let text = |key: &str| event[key].as_str().unwrap().to_owned();
+    (text("detail"), text("hint"))
+}
+
+#[test]
+fn a_red_base_is_reported_with_the_verify_command_and_its_last_line() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let verify = "echo one; echo base-is-red; exit 1";
+    let refused = scratch.default_batch("true", verify).end().exits(3);
+    let (detail, hint) = given_up(&refused);
+    assert_eq!(detail, "the verify command failed: base-is-red");
+    let output = hint.strip_prefix("output: ").unwrap();
+    let (output, _) = output.split_once("; it fails before any work").unwrap();
+    assert!(output.ends_with(".startup.stdout"), "{hint}");
+    assert_eq!(fs::read_to_string(output).unwrap(), "one\nbase-is-red\n");
+}
+
+#[test]
+fn a_startup_command_without_output_is_reported_by_its_exit_code() {
+    let scratch = configured(1, "startup_cmd", "\"exit 4\"");
+    let refused = scratch.batch("true", "true").end().exits(3);
+    let (detail, hint) = given_up(&refused);
+    assert_eq!(detail, "the startup command failed: exit code 4, no output");
+    assert!(hint.starts_with("it fails before any work"), "{hint}");
 }
 
 #[test]

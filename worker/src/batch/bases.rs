@@ -1,7 +1,9 @@
 //! What the lanes of a process know about the commits that they begin at:
 //! whether the verify command passes there without any work.
 
+use premath_kernel::failure::FailureClass;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,16 +11,42 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug)]
 pub(crate) enum BaseVerdict {
     Passed,
-    Failed {
-        /// The name of the command.
-        phase: &'static str,
-        /// Its failure classes.
-        classes: Vec<String>,
-        /// The file with its output.
-        output: PathBuf,
-        /// Ignored files that the verification does not have.
-        absent: Vec<String>,
-    },
+    Failed(Box<FailedCommand>),
+}
+
+/// A command of a boot, or a verification without any work, that did not pass.
+#[derive(Clone, Debug)]
+pub struct FailedCommand {
+    /// Which command ran, as a message names it: `boot`, `startup`, `verify`.
+    pub(crate) name: &'static str,
+    /// The class of the lane's failure.
+    pub(crate) class: FailureClass,
+    /// The failure classes of the command.
+    pub(crate) classes: Vec<String>,
+    /// The last line that it printed, or how it ended; one line, of a bounded length.
+    pub(crate) reason: String,
+    /// The stream file that has text; that of the error output where neither has any.
+    pub(crate) output: PathBuf,
+    /// Whether it printed anything.
+    pub(crate) has_printed: bool,
+    /// Ignored files of the main checkout that a verification does not have, at most
+    /// eight.
+    pub(crate) absent: Vec<String>,
+}
+
+impl fmt::Display for FailedCommand {
+    /// Writes what failed and why. Messages begin with the class of the lane's
+    /// failure, so that only the other classes are named.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the {} command failed", self.name)?;
+        let own = self.class.as_str();
+        let classes = self.classes.iter().map(String::as_str);
+        let others: Vec<&str> = classes.filter(|class| *class != own).collect();
+        if !others.is_empty() {
+            write!(f, " ({})", others.join(", "))?;
+        }
+        write!(f, ": {}", self.reason)
+    }
 }
 
 /// The verdicts by commit.
@@ -66,5 +94,29 @@ mod tests {
         let has = |commit, lands| known.of(commit, lands).is_some();
         assert_eq!((has("a", false), has("b", false)), (true, false));
         assert_eq!((has("a", true), has("b", true)), (true, true));
+    }
+
+    #[test]
+    fn a_failed_command_is_named_with_its_reason_and_no_class_twice() {
+        let message = |classes: &[&str]| {
+            let failed = FailedCommand {
+                name: "verify",
+                class: FailureClass::StartupCheckFailed,
+                classes: classes.iter().map(|&class| class.to_owned()).collect(),
+                reason: "base-is-red".to_owned(),
+                output: PathBuf::new(),
+                has_printed: true,
+                absent: Vec::new(),
+            };
+            failed.to_string()
+        };
+        assert_eq!(
+            message(&["startup_check_failed"]),
+            "the verify command failed: base-is-red"
+        );
+        assert_eq!(
+            message(&["gate_timeout", "startup_check_failed"]),
+            "the verify command failed (gate_timeout): base-is-red"
+        );
     }
 }

@@ -31,6 +31,7 @@ mod warmth;
 pub use admission::Admitted;
 pub(crate) use bases::BaseVerdict;
 use bases::Bases;
+pub use bases::FailedCommand;
 use cancelled::Cancellations;
 pub use error::BatchError;
 pub use messages::Message;

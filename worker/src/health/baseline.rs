@@ -1,7 +1,7 @@
 //! The verification of the commit that a batch which begins now begins at. It runs as in
 //! a batch, also where batches are set to begin without it.
 
-use crate::batch::{Batch, BatchError, Opening};
+use crate::batch::{Batch, BatchError, FailedCommand, Opening};
 use crate::interrupt::Interrupt;
 use crate::lane::{BootError, Lane, LanePlan};
 use crate::settings::Settings;
@@ -10,7 +10,7 @@ use premath_kernel::policy::health::BaselineFacts;
 use premath_kernel::policy::landing::LandingMode;
 use premath_memory::untrusted::read_end;
 use premath_worktree::landing::next_base;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// How many bytes of an output are looked at, and how many lines of them are shown.
@@ -37,19 +37,8 @@ pub fn verify_baseline(settings: Settings) -> BaselineFacts {
     let repository = settings.roots.repository.clone();
     match run(settings) {
         Ok(()) => BaselineFacts::Passed,
-        Err(BaselineError::Boot(BootError::Command {
-            phase,
-            classes,
-            output,
-            absent,
-        })) => {
-            let mut text = format!("the {phase} command failed: {}", classes.join(", "));
-            if !absent.is_empty() {
-                let absent = absent.join(", ");
-                text.push_str(&format!("; the checkout does not have {absent}"));
-            }
-            text.push_str(&printed(&repository, &output));
-            BaselineFacts::Red(text)
+        Err(BaselineError::Boot(BootError::Command(failed))) => {
+            BaselineFacts::Red(problem(&repository, &failed))
         }
         Err(error) => BaselineFacts::Unrun(crate::cause::chain(&error)),
     }
@@ -76,21 +65,34 @@ fn run(mut settings: Settings) -> Result<(), BaselineError> {
     Ok(Lane::verify_commit(Arc::new(batch), &plan, &commit)?)
 }
 
-/// Returns the last lines that a command printed, escaped, and where the rest is.
-fn printed(repository: &Path, stderr: &Path) -> String {
-    let stdout: PathBuf = stderr.with_extension("stdout");
+/// Returns what failed, and the last lines that it printed or how it ended.
+fn problem(repository: &Path, failed: &FailedCommand) -> String {
+    let classes = failed.classes.join(", ");
+    let mut text = format!("the {} command failed: {classes}", failed.name);
+    if !failed.absent.is_empty() {
+        let absent = failed.absent.join(", ");
+        text.push_str(&format!("; the checkout does not have {absent}"));
+    }
+    let end = printed(repository, &failed.output).unwrap_or_else(|| failed.reason.clone());
+    format!("{text}; {end}")
+}
+
+/// Returns the last lines that a command printed on both streams, escaped, and where
+/// the rest is, by the file of one of its streams; `None` if it printed nothing.
+fn printed(repository: &Path, output: &Path) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
-    for path in [&*stdout, stderr] {
-        let bytes = read_end(repository, path, OUTPUT_MAX).unwrap_or_default();
+    for stream in ["stdout", "stderr"] {
+        let path = output.with_extension(stream);
+        let bytes = read_end(repository, &path, OUTPUT_MAX).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let said = text.lines().filter(|line| !line.trim().is_empty());
         let said: Vec<&str> = said.collect();
         let from = said.len().saturating_sub(LINES_MAX);
         lines.extend(said[from..].iter().map(|line| plain(line).into_owned()));
     }
-    let end = match lines.is_empty() {
-        true => "it printed nothing".to_owned(),
-        false => format!("it printed last: {}", lines.join(" | ")),
+    let text = || {
+        let last = lines.join(" | ");
+        format!("it printed last: {last}; output: {}", output.display())
     };
-    format!("; {end}; output: {}", stderr.display())
+    (!lines.is_empty()).then(text)
 }

@@ -102,14 +102,12 @@ impl Lane {
         });
         match ran {
             Ok(()) => {}
-            Err(BootError::Command {
-                classes, output, ..
-            }) => {
+            Err(BootError::Command(failed)) => {
                 let cut = FailureClass::StepInterrupted.as_str();
-                let is_cut = classes.iter().any(|class| class == cut);
+                let is_cut = failed.classes.iter().any(|class| class == cut);
                 check.passed = false;
-                check.failure_classes = classes;
-                check.output = (!is_cut).then(|| output.to_string_lossy().into_owned());
+                check.output = (!is_cut).then(|| failed.output.to_string_lossy().into_owned());
+                check.failure_classes = failed.classes;
             }
             Err(error) => {
                 check.passed = false;

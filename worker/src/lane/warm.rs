@@ -391,7 +391,7 @@ impl Lane {
     fn run_on_base(&mut self) -> Result<BaseRun, BootError> {
         match self.set_up_on_base() {
             // Each step will report it.
-            Err(BootError::Command { .. }) => return Ok(BaseRun::Cut),
+            Err(BootError::Command(_)) => return Ok(BaseRun::Cut),
             ready => ready?,
         }
         self.run_verification(Phase::Warm)
@@ -406,10 +406,10 @@ impl Lane {
         let is_cut = |class: &String| CUT.iter().any(|cut| class == cut.as_str());
         match ran {
             Ok(()) => Ok(BaseRun::Passed),
-            Err(BootError::Command { classes, .. }) if classes.iter().any(is_cut) => {
+            Err(BootError::Command(failed)) if failed.classes.iter().any(is_cut) => {
                 Ok(BaseRun::Cut)
             }
-            Err(BootError::Command { .. }) => Ok(BaseRun::Failed),
+            Err(BootError::Command(_)) => Ok(BaseRun::Failed),
             Err(error) => Err(error),
         }
     }

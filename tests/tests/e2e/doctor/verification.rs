@@ -85,10 +85,28 @@ fn a_red_landing_target_is_a_finding_with_the_end_of_its_output() {
     let said = "it printed last: one | \\u{1b}[2Jtwo | why; output: /";
     assert!(problem.contains("startup_check_failed"), "{problem}");
     assert!(problem.contains(said), "{problem}");
+    assert!(problem.contains("the verify command failed"), "{problem}");
+    assert!(problem.ends_with(".startup.stderr"), "{problem}");
     let run = scratch.premath(["doctor", "--verify"]).end().exits(1);
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
     assert!(run.stdout.contains("two | why"), "{}", run.stdout);
     assert_eq!(scratch.git().find_reference(TARGET).unwrap().target(), tip);
+}
+
+#[test]
+fn the_output_that_is_named_is_the_one_that_has_text() {
+    let scratch = ground();
+    for (command, end) in [
+        ("echo base-is-red; exit 1", ".startup.stdout"),
+        ("exit 7", "; exit code 7, no output"),
+    ] {
+        verify(&scratch, command);
+        let red = doctor(&scratch, &["--verify"]).end().exits(1).json();
+        let mut findings = red["findings"].as_array().unwrap().iter();
+        let finding = findings.find(|one| one["id"] == "baseline-red").unwrap();
+        let problem = finding["problem"].as_str().unwrap();
+        assert!(problem.ends_with(end), "{problem}");
+    }
 }
 
 #[test]

@@ -21,17 +21,7 @@ fn is_interrupted(classes: &[String]) -> bool {
 fn answer(verdict: &BaseVerdict) -> Result<(), BootError> {
     match verdict {
         BaseVerdict::Passed => Ok(()),
-        BaseVerdict::Failed {
-            phase,
-            classes,
-            output,
-            absent,
-        } => Err(BootError::Command {
-            phase,
-            classes: classes.clone(),
-            output: output.clone(),
-            absent: absent.clone(),
-        }),
+        BaseVerdict::Failed(failed) => Err(BootError::Command(failed.clone())),
     }
 }
 
@@ -110,17 +100,9 @@ impl Lane {
         let ran = self.verify_base(&batch.settings.hooks.verify, &base);
         let verdict = match &ran {
             Ok(()) => Some(BaseVerdict::Passed),
-            Err(BootError::Command {
-                phase,
-                classes,
-                output,
-                absent,
-            }) if !is_interrupted(classes) => Some(BaseVerdict::Failed {
-                phase,
-                classes: classes.clone(),
-                output: output.clone(),
-                absent: absent.clone(),
-            }),
+            Err(BootError::Command(failed)) if !is_interrupted(&failed.classes) => {
+                Some(BaseVerdict::Failed(failed.clone()))
+            }
             Err(_) => None,
         };
         known.note(base, verdict);
@@ -133,7 +115,7 @@ impl Lane {
         let mut ran = self.startup_at(command, commit);
         for _ in 0..self.batch.settings.flaky_reruns {
             match &ran {
-                Err(BootError::Command { classes, .. }) if !is_interrupted(classes) => {}
+                Err(BootError::Command(failed)) if !is_interrupted(&failed.classes) => {}
                 _ => break,
             }
             ran = self.startup_at(command, commit);
@@ -169,7 +151,7 @@ impl Lane {
         let command = hooks.startup.as_ref().unwrap_or(&hooks.verify).clone();
         match self.startup(&command) {
             Ok(()) => Ok(true),
-            Err(BootError::Command { classes, .. }) => Ok(is_interrupted(&classes)),
+            Err(BootError::Command(failed)) => Ok(is_interrupted(&failed.classes)),
             Err(error) => Err(error),
         }
     }

@@ -4,9 +4,13 @@ use super::super::Lane;
 use super::super::command::{CommandError, CommandOwner, Phase, Ran};
 use super::BootError;
 use super::error::ABSENT_MAX;
+use crate::batch::FailedCommand;
+use crate::witness;
+use premath_evidence::CallEnd;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::{IssueId, StepId};
-use premath_memory::clock;
+use premath_kernel::json::plain::{cut, plain};
+use premath_memory::{artifact, clock};
 use premath_worktree::tree::Tree;
 use std::ffi::OsString;
 use std::path::Path;
@@ -64,6 +68,40 @@ impl Lane {
         absent.map(|path| path.display().to_string()).collect()
     }
 
+    /// Returns what the command of a phase of a boot is, as a message names it.
+    fn command_name(&self, phase: Phase) -> &'static str {
+        let has_startup = self.batch.settings.hooks.startup.is_some();
+        match phase {
+            Phase::Startup if !has_startup => "verify",
+            Phase::Warm | Phase::Tip => "verify",
+            _ => phase.name(),
+        }
+    }
+
+    /// Describes a command of a boot that did not pass.
+    fn failed_command(&self, phase: Phase, step_id: &StepId, ran: Ran) -> FailedCommand {
+        let reason = match &ran.call.end {
+            Some(CallEnd::Error { message, .. }) => message.as_str(),
+            Some(CallEnd::Ok) | None => "no output",
+        };
+        let reason = cut(&plain(reason)).into_owned();
+        let streams = &self.batch.settings.roots.streams;
+        let printed = artifact::printed(streams, step_id, phase.name());
+        FailedCommand {
+            name: self.command_name(phase),
+            class: match phase {
+                Phase::Startup => FailureClass::StartupCheckFailed,
+                _ => FailureClass::HookFailed,
+            },
+            classes: ran.classes,
+            reason,
+            has_printed: printed.is_some(),
+            output: printed
+                .unwrap_or_else(|| witness::file(streams, step_id, phase.name(), "stderr")),
+            absent: self.absent(phase),
+        }
+    }
+
     /// Runs what a boot runs; it must pass.
     pub(crate) fn on_boot(
         &mut self,
@@ -89,14 +127,14 @@ impl Lane {
             task: None,
         };
         let ran = run(self, &owner).map_err(|error: CommandError| BootError::Unrun {
-            phase: phase.name(),
+            name: self.command_name(phase),
             class: error.class(),
             detail: error.to_string(),
         })?;
         let Some(ran) = ran else { return Ok(()) };
         if ran.survivors > 0 {
             return Err(BootError::Unrun {
-                phase: phase.name(),
+                name: self.command_name(phase),
                 class: FailureClass::SupervisorLost,
                 detail: format!("cannot kill {} of its process(es)", ran.survivors),
             });
@@ -104,12 +142,7 @@ impl Lane {
         if ran.passed() {
             return Ok(());
         }
-        let streams = &self.batch.settings.roots.streams;
-        Err(BootError::Command {
-            phase: phase.name(),
-            classes: ran.classes,
-            output: crate::witness::file(streams, &step_id, phase.name(), "stderr"),
-            absent: self.absent(phase),
-        })
+        let failed = self.failed_command(phase, &step_id, ran);
+        Err(BootError::Command(Box::new(failed)))
     }
 }

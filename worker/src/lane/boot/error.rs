@@ -1,7 +1,7 @@
 //! Why a lane could not be booted.
 
-use super::super::command::Phase;
 use super::super::confine::ConfineError;
+use crate::batch::FailedCommand;
 use crate::sandbox::ProvideError;
 use crate::supervisor::SupervisorError;
 use premath_kernel::failure::FailureClass;
@@ -96,23 +96,13 @@ pub enum BootError {
         session: PathBuf,
     },
     /// A boot command or the startup verification did not pass.
-    #[error("the {phase} command failed: {}", .classes.join(", "))]
-    Command {
-        /// The name of the command.
-        phase: &'static str,
-        /// The failure classes of the command.
-        classes: Vec<String>,
-        /// The file with the command's output.
-        output: PathBuf,
-        /// Ignored files of the main checkout that a verification does not have,
-        /// at most eight.
-        absent: Vec<String>,
-    },
+    #[error("{0}")]
+    Command(Box<FailedCommand>),
     /// A boot command could not be run or witnessed.
-    #[error("cannot run the {phase} command: {detail}")]
+    #[error("cannot run the {name} command: {detail}")]
     Unrun {
         /// The name of the command.
-        phase: &'static str,
+        name: &'static str,
         /// The reason why the command is refused.
         detail: String,
         /// The class.
@@ -148,13 +138,7 @@ impl BootError {
             Self::Runtime(_) => FailureClass::ExecutorUnavailable,
             Self::Cycle(_) => FailureClass::DependencyCycle,
             Self::Dirty { .. } | Self::Moved { .. } => FailureClass::WorktreeDirty,
-            Self::Command { phase, .. } => {
-                if *phase == Phase::Startup.name() {
-                    FailureClass::StartupCheckFailed
-                } else {
-                    FailureClass::HookFailed
-                }
-            }
+            Self::Command(failed) => failed.class,
             Self::Unrun { class, .. } | Self::Unconfined { class, .. } => *class,
         }
     }
@@ -166,27 +150,7 @@ impl BootError {
             Self::Store(StoreError::LockBusy { .. }) => Some(
                 "another harness uses this worktree; use other worktrees, or end it".to_owned(),
             ),
-            Self::Command {
-                phase,
-                output,
-                absent,
-                ..
-            } => {
-                let mut output = format!("output: {}", output.display());
-                if *phase == Phase::Startup.name() {
-                    output.push_str(
-                        "; it fails before any work: repair the base, or set `startup = \"off\"` \
-                         under [verify]",
-                    );
-                }
-                if absent.is_empty() {
-                    return Some(output);
-                }
-                Some(format!(
-                    "{output}; it runs in a clean checkout without {}: list files in `provide` under [verify], or create folders with `setup_cmd` under [worktrees]",
-                    absent.join(", ")
-                ))
-            }
+            Self::Command(failed) => hint_of(failed),
             Self::Filter { .. } => Some(
                 "its files would be committed unfiltered; use a repository without such a filter"
                     .to_owned(),
@@ -212,4 +176,26 @@ impl BootError {
             _ => None,
         }
     }
+}
+
+/// Returns where the output of a command is, and what a person can do about its
+/// failure.
+fn hint_of(failed: &FailedCommand) -> Option<String> {
+    let mut parts = Vec::new();
+    if failed.has_printed {
+        parts.push(format!("output: {}", failed.output.display()));
+    }
+    if failed.class == FailureClass::StartupCheckFailed {
+        let part = "it fails before any work: repair the base, or set `startup = \"off\"` under \
+                    [verify]";
+        parts.push(part.to_owned());
+    }
+    if !failed.absent.is_empty() {
+        parts.push(format!(
+            "it runs in a clean checkout without {}: list files in `provide` under [verify], or \
+             create folders with `setup_cmd` under [worktrees]",
+            failed.absent.join(", ")
+        ));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
