@@ -185,6 +185,17 @@ pub enum Resource {
     Processes,
 }
 
+impl Resource {
+    /// Returns the name of the resource, which is its key under `[limits]`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Processes => "processes",
+        }
+    }
+}
+
 /// Says what kept a command from being started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -122,5 +122,7 @@ fn its_limit_ends_it() {
     assert_eq!(red["verification"], "failed", "{red}");
     let text = red["findings"].to_string();
     assert!(text.contains("gate_timeout"), "{text}");
+    let timed_out = "the verification timed out after 1s (`verify_limit`), no output";
+    assert!(text.contains(timed_out), "{text}");
     scratch.no_process_left();
 }

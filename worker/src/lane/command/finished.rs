@@ -2,7 +2,7 @@
 
 use super::hooked::HookedTurn;
 use super::watch::Watched;
-use super::{CommandError, CommandOwner, Cut, Phase, Ran};
+use super::{CommandError, CommandOwner, Cut, Phase, Ran, TimeLimit};
 use crate::lane::Lane;
 use crate::lane::saying::Saying;
 use crate::supervisor::Exit;
@@ -26,7 +26,7 @@ pub(super) struct FinishedCommand<'a> {
     pub(super) owner: &'a CommandOwner<'a>,
     pub(super) exit: &'a Exit,
     /// How long it might run.
-    pub(super) limit: Duration,
+    pub(super) limit: TimeLimit,
     pub(super) watched: Watched,
     pub(super) environment_names: Vec<String>,
     pub(super) sandbox_ref: Option<String>,
@@ -44,6 +44,10 @@ impl FinishedCommand<'_> {
     /// Says what went wrong, on one line, for the error envelope.
     fn message(&self) -> String {
         let saying = Saying {
+            subject: match self.watched.stream {
+                Some(_) => "the agent",
+                None => self.phase.subject(),
+            },
             exit: self.exit,
             limit: self.limit,
             stream: self.watched.stream.as_ref(),

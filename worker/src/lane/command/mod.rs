@@ -4,9 +4,11 @@
 mod feed;
 mod finished;
 mod hooked;
+mod limit;
 mod phase;
 mod watch;
 
+pub(crate) use limit::TimeLimit;
 pub(crate) use phase::Phase;
 
 use super::Lane;
@@ -184,14 +186,14 @@ impl Lane {
             None => self.tree_of(phase).state()?,
         };
         let budget = self.budget_of(phase, owner);
-        let mut spec = self.spec(phase, command, owner, &budget);
+        let limit = self.time_limit(phase, owner, &budget);
+        let mut spec = self.spec(phase, command, owner, limit.time);
         let kept = self.kept_for(phase, &mut spec);
         let mut confined = self.confine(phase, command, owner, (&mut spec, kept))?;
         let sandbox_ref = confined.reference.clone();
         self.touch_checkout(phase, &before.head)?;
         self.look_again_after(phase);
         self.link_git_folder(phase)?;
-        let limit = spec.limit;
         let environment_names = names_of(&spec);
         let streams = &self.batch.settings.roots.streams;
         let [stdout, stderr] = ["stdout", "stderr"]
@@ -208,7 +210,7 @@ impl Lane {
             watch.listener = Some(listener.after(owner.session_used(phase)));
             watch.feed = Some(self.feed_of(owner.used(phase)));
         }
-        self.note_command(phase, limit);
+        self.note_command(phase, limit.time);
         let started_at = clock::now().wall;
         let exit = self.supervise(spec, files, &mut watch);
         self.batch
@@ -262,6 +264,15 @@ impl Lane {
         }
     }
 
+    /// Returns how long a command may run.
+    fn time_limit(&self, phase: Phase, owner: &CommandOwner<'_>, budget: &Budget) -> TimeLimit {
+        let limits = &self.batch.settings.limits;
+        match phase.is_work() {
+            true => TimeLimit::of_work(limits.step, owner.used(phase).worked, budget.time),
+            false => TimeLimit::of_verification(limits.verify),
+        }
+    }
+
     /// Returns whether the home of a command stays, for the agent may be run again
     /// in its session.
     fn keeps_home(&self, phase: Phase, command: &str, owner: &CommandOwner<'_>) -> bool {
@@ -294,7 +305,7 @@ impl Lane {
         phase: Phase,
         command: &str,
         owner: &CommandOwner<'_>,
-        budget: &Budget,
+        limit: Duration,
     ) -> CommandSpec {
         let settings = &self.batch.settings;
         let limits = &settings.limits;
@@ -306,11 +317,7 @@ impl Lane {
             phase.is_work(),
             owner.variables,
         );
-        let limit = match phase.is_work() {
-            true => limits.step.saturating_sub(owner.used(phase).worked),
-            false => limits.verify,
-        };
-        spec.limit = limit.min(budget.time.unwrap_or(Duration::MAX));
+        spec.limit = limit;
         spec.grace = limits.grace;
         if phase == Phase::Push {
             spec.release = push::RELEASE;

@@ -49,6 +49,24 @@ impl Phase {
         }
     }
 
+    /// Returns what the command is, as a message about its time names it.
+    pub(super) const fn subject(self) -> &'static str {
+        match self {
+            Self::Boot => "the boot command",
+            Self::Work(_) => "the work command",
+            Self::Startup
+            | Self::Verify(_)
+            | Self::Land(_)
+            | Self::Landed(_)
+            | Self::Warm
+            | Self::Tip => "the verification",
+            Self::Push => "the push",
+            Self::Setup => "the setup",
+            Self::VerifySetup => "the setup of the verification",
+            Self::Stop => "the stop command",
+        }
+    }
+
     /// Returns whether the command is the work.
     pub(crate) const fn is_work(self) -> bool {
         matches!(self, Self::Work(_))

@@ -51,12 +51,10 @@ impl CommandEnd {
         }
     }
 
-    /// Returns how the command ended, in a few words; `None` if it ended well.
+    /// Returns how the command ended, in a few words; `None` if it ended well or was
+    /// ended by its supervisor, which alone has the cause.
     pub fn message(&self) -> Option<String> {
         match (&self.cause, self.killed_by(), self.code) {
-            (EndCause::Exceeded, ..) => {
-                Some("killed: over its limit of memory, processes or disk".to_owned())
-            }
             (EndCause::Exited, Some(signal), _) => Some(format!("killed by signal {signal}")),
             (EndCause::Exited, None, Some(code)) if code != 0 => Some(format!("exit code {code}")),
             _ => None,
