@@ -2,27 +2,29 @@
 
 use crate::answer::{Answer, Finished};
 use crate::attempt::Attempt;
-use crate::error::CliError;
+use crate::error::{CliError, WorkError};
 use crate::paths::variable;
 use clap::Args;
 use harness_worker::settings::{LoopFlags, Settings};
 use premath_kernel::policy::landing::DEFAULT_TARGET;
+use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::StepRow;
-use premath_memory::clock;
 use premath_memory::roots::MemoryRoots;
+use premath_memory::{artifact, clock, witness};
 use premath_view::diff::{
     DiffSource, DiffStyle, DiffView, FileStatus, FileView, HunkView, LeftOut,
 };
 use premath_worktree::diff::{CommitDiff, Compared, FileDiff, WorkDiff};
 use premath_worktree::tree::Tree;
+use serde_json::Value;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `premath diff`.
 ///
 /// Of an attempt that runs, these are its files as they are now; of one that is over, the
-/// commit that landed or the branch that keeps its work.
+/// commit that holds its work, or the salvage branch.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The issue
@@ -54,7 +56,14 @@ impl DiffArgs {
         Finished::on("diff", "repository", Ok(root), |_| {
             let view = of_issue(&self.issue, &roots)?;
             let text = premath_view::diff::text(&view, self.style());
-            Ok(Answer::new(view, text))
+            let note = view
+                .closed_unchanged()
+                .then(|| format!("{} closed without changes", view.issue_id));
+            let answer = Answer::new(view, text);
+            Ok(match note {
+                Some(note) => answer.note(note),
+                None => answer,
+            })
         })
     }
 
@@ -90,16 +99,21 @@ fn compare(attempt: &Attempt, roots: &MemoryRoots) -> Result<Compare, CliError> 
             diff: tree.work_diff()?,
         });
     }
-    let commits = CommitDiff::open(&roots.repository)?;
-    let row = attempt.row.as_ref();
-    if let Some(commit) = row.and_then(|row| landed(row, &commits)) {
-        return Ok(Compare {
-            source: DiffSource::Commit,
-            diff: commits.of_commit(&commit)?,
-            of: Some(commit),
-        });
+    match &attempt.row {
+        Some(row) => left(row, roots),
+        None => Err(WorkError::Nothing(attempt.step_id.clone()).into()),
     }
-    if let Some(branch) = row.and_then(salvaged) {
+}
+
+/// Compares what an attempt that is over left.
+fn left(row: &StepRow, roots: &MemoryRoots) -> Result<Compare, CliError> {
+    let commits = CommitDiff::open(&roots.repository)?;
+    let close = close_of(row, roots);
+    let closed = || row.commit(Some(close.as_ref()?));
+    if let Some(commit) = landed(row, &commits).or_else(closed) {
+        return committed(row, commit, &commits);
+    }
+    if let Some(branch) = salvaged(row) {
         let target = target(roots);
         return Ok(Compare {
             source: DiffSource::Salvage,
@@ -107,11 +121,56 @@ fn compare(attempt: &Attempt, roots: &MemoryRoots) -> Result<Compare, CliError> 
             of: Some(branch),
         });
     }
-    Err(CliError::NoWork(attempt.step_id.clone()))
+    match close {
+        _ if !row.succeeded() => Err(WorkError::Nothing(row.step_id.clone()).into()),
+        Some(close) => Ok(unchanged(&close)),
+        None => Err(gone(row, "the witness of its close is gone".to_owned())),
+    }
 }
 
-/// Returns the commit that an attempt made: where there was nothing to land, the
-/// row names one of other work.
+/// Reads the witness of a close; `None` where it is not there.
+fn close_of(row: &StepRow, roots: &MemoryRoots) -> Option<Value> {
+    let folder = &roots.witnesses;
+    let path = artifact::of_step(folder, &row.step_id, WitnessRef::CLOSE, "json");
+    witness::read(&roots.repository, &path)
+}
+
+/// Compares the commit that holds the work of an attempt, whether it landed or not.
+fn committed(row: &StepRow, commit: String, commits: &CommitDiff) -> Result<Compare, CliError> {
+    if commits.lacks_commit(&commit) {
+        let detail = match &row.world {
+            Some(world) => format!("its commit {commit} is in another repository ({world})"),
+            None => format!("its commit {commit} is not in the repository"),
+        };
+        return Err(gone(row, detail));
+    }
+    Ok(Compare {
+        source: DiffSource::Commit,
+        diff: commits.of_commit(&commit)?,
+        of: Some(commit),
+    })
+}
+
+/// Returns the comparison of an attempt that closed its issue without changes.
+fn unchanged(close: &Value) -> Compare {
+    let base = close["before"]["head"].as_str().unwrap_or_default();
+    Compare {
+        source: DiffSource::Commit,
+        of: None,
+        diff: WorkDiff {
+            base: base.to_owned(),
+            ..WorkDiff::default()
+        },
+    }
+}
+
+fn gone(row: &StepRow, detail: String) -> CliError {
+    let step_id = row.step_id.clone();
+    WorkError::Gone { step_id, detail }.into()
+}
+
+/// Returns the commit that an attempt landed, by its trailers: where there was nothing
+/// to land, the row names one of other work.
 fn landed(row: &StepRow, commits: &CommitDiff) -> Option<String> {
     let commit = &row.landing.as_ref()?.commit;
     let message = commits.message(commit).ok()?;

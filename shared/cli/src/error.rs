@@ -2,8 +2,10 @@
 
 mod hint;
 mod unit;
+mod work;
 
 pub(crate) use unit::UnitError;
+pub(crate) use work::WorkError;
 
 use crate::exit;
 use crate::policy_kind::PolicyKind;
@@ -14,7 +16,7 @@ use premath_kernel::authority::ModeError;
 use premath_kernel::authority::instruction::{BindingError, BindingFault};
 use premath_kernel::authority::transport::PayloadError;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::json::id::{IssueId, StepId};
+use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::escalation::IssueContextError;
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::trust::TrustError;
@@ -167,9 +169,9 @@ pub(crate) enum CliError {
     /// What a commit changed cannot be read.
     #[error(transparent)]
     Diff(#[from] DiffError),
-    /// An attempt kept nothing that could be compared.
-    #[error("attempt {0} left no commit and no salvage branch")]
-    NoWork(StepId),
+    /// The work of an attempt cannot be shown.
+    #[error(transparent)]
+    NoWork(#[from] WorkError),
     /// What was to be read is not there.
     #[error("no {what} at {path}")]
     Absent {

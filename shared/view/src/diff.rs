@@ -19,7 +19,7 @@ pub struct DiffView {
     pub step_id: StepId,
     /// What is compared with the base.
     pub source: DiffSource,
-    /// The commit or the branch; null of an attempt that runs.
+    /// The commit or the branch; null of an attempt that runs or closed without changes.
     pub of: Option<String>,
     /// The commit that it is compared with.
     pub base: String,
@@ -36,13 +36,20 @@ pub struct DiffView {
     pub set_apart: Vec<String>,
 }
 
+impl DiffView {
+    /// Returns whether it is of an attempt that closed its issue without changes.
+    pub fn closed_unchanged(&self) -> bool {
+        self.source == DiffSource::Commit && self.of.is_none()
+    }
+}
+
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiffSource {
     /// The files of an attempt that runs, as they are now.
     Running,
-    /// The commit that landed.
+    /// The commit that holds the work.
     Commit,
     /// The branch that keeps what the attempt left.
     Salvage,
@@ -314,5 +321,11 @@ mod tests {
             ..view()
         };
         assert_eq!(text(&none, stat), "no changes\n");
+        assert!(!none.closed_unchanged());
+        let closed = DiffView {
+            source: DiffSource::Commit,
+            ..none
+        };
+        assert!(closed.closed_unchanged());
     }
 }

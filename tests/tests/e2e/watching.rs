@@ -147,6 +147,37 @@ fn the_work_of_an_attempt_that_failed_is_shown_by_its_salvage_branch() {
 }
 
 #[test]
+fn closed_work_that_did_not_land_is_shown_by_its_commit_and_no_changes_are_no_error() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = "[ $PREMATH_ISSUE_ID = b ] || echo x > src/a.txt";
+    scratch.batch(work, "true").end().exits(0);
+    let diff = answer(&scratch, &["diff", "a"]);
+    let close = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.a.1.mutation.json");
+    let close: Value = serde_json::from_slice(&fs::read(close).unwrap()).unwrap();
+    assert!(close["commit"].is_string(), "{close}");
+    assert_eq!(
+        (&diff["source"], &diff["of"]),
+        (&json!("commit"), &close["commit"])
+    );
+    assert_eq!(diff["files"][0]["path"], "src/a.txt");
+    let none = answer(&scratch, &["diff", "b"]);
+    assert_eq!(
+        (&none["of"], &none["files"]),
+        (&Value::Null, &json!([])),
+        "{none}"
+    );
+    let said = scratch.premath(["diff", "b"]).end().exits(0);
+    assert_eq!(said.stdout, "no changes\n");
+    assert!(
+        said.stderr.contains("b closed without changes"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn an_agents_stream_is_read_for_a_person_and_raw_on_request() {
     let (scratch, batch) = super::status::hanging("hang-tool");
     let called = || {

@@ -87,11 +87,7 @@ impl CliError {
                  seal {}`",
                 path.display()
             )),
-            Self::NoWork(_) => Some(
-                "read what it printed with `premath logs ISSUE`, and how it ended with `premath \
-                 why ISSUE`"
-                    .to_owned(),
-            ),
+            Self::NoWork(error) => Some(error.hint().to_owned()),
             Self::Unit(error) => error.hint().map(str::to_owned),
             Self::DigestField { .. } => {
                 Some("add `\"policyDigest\": \"\"` to the document".to_owned())

@@ -12,7 +12,8 @@ const LINES: usize = 3_000;
 pub(super) fn diff(view: &DiffView, text: &mut String) {
     let source = match (view.source, &view.of) {
         (DiffSource::Running, _) => "the files of the running attempt, as they are now".to_owned(),
-        (DiffSource::Commit, of) => format!("commit {}", of.as_deref().unwrap_or_default()),
+        (DiffSource::Commit, Some(of)) => format!("commit {of}"),
+        (DiffSource::Commit, None) => "the issue closed without changes".to_owned(),
         (DiffSource::Salvage, of) => {
             format!("salvage branch {}", of.as_deref().unwrap_or_default())
         }

@@ -2,7 +2,7 @@
 
 use super::{CONTENT_MAX, DiffSide, Difference, SideContent, WorkDiff, WorkDiffMaker};
 use crate::mode::{SUBMODULE, is_kind};
-use git2::{Commit, DiffFile, ObjectType, Oid, Repository};
+use git2::{Commit, DiffFile, ErrorCode, ObjectType, Oid, Repository};
 use std::path::Path;
 
 /// What a commit changed cannot be read.
@@ -76,6 +76,12 @@ impl CommitDiff {
     pub fn message(&self, commit: &str) -> Result<String, DiffError> {
         let commit = self.commit(commit)?;
         Ok(String::from_utf8_lossy(commit.message_bytes()).into_owned())
+    }
+
+    /// Returns whether the repository has no commit of a full name.
+    pub fn lacks_commit(&self, id: &str) -> bool {
+        let found = Oid::from_str(id).and_then(|id| self.0.find_commit(id));
+        found.is_err_and(|error| error.code() == ErrorCode::NotFound)
     }
 
     fn commit(&self, name: &str) -> Result<Commit<'_>, DiffError> {
