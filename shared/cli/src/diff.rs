@@ -4,6 +4,7 @@ use crate::answer::{Answer, Finished};
 use crate::attempt::Attempt;
 use crate::error::{CliError, WorkError};
 use crate::paths::variable;
+use crate::salvage;
 use clap::Args;
 use harness_worker::settings::{LoopFlags, Settings};
 use premath_kernel::policy::landing::DEFAULT_TARGET;
@@ -113,18 +114,30 @@ fn left(row: &StepRow, roots: &MemoryRoots) -> Result<Compare, CliError> {
     if let Some(commit) = landed(row, &commits).or_else(closed) {
         return committed(row, commit, &commits);
     }
-    if let Some(branch) = salvaged(row) {
+    let named = row.salvage.as_deref().into_iter();
+    let mut named = named.flat_map(salvage::branches).peekable();
+    let first = named.peek().copied();
+    if let Some(branch) = named.find(|branch| !commits.lacks_branch(branch)) {
         let target = target(roots);
         return Ok(Compare {
             source: DiffSource::Salvage,
-            diff: commits.of_branch(&branch, &["HEAD", &target])?,
-            of: Some(branch),
+            diff: commits.of_branch(branch, &["HEAD", &target])?,
+            of: Some(branch.to_owned()),
         });
     }
-    match close {
-        _ if !row.succeeded() => Err(WorkError::Nothing(row.step_id.clone()).into()),
-        Some(close) => Ok(unchanged(&close)),
-        None => Err(gone(row, "the witness of its close is gone".to_owned())),
+    match (close, first) {
+        (Some(close), _) if row.succeeded() => Ok(unchanged(&close)),
+        (_, Some(branch)) => Err(gone(
+            row,
+            format!(
+                "its salvage branch {branch} is gone; `premath clean --salvage` deletes such \
+                 branches"
+            ),
+        )),
+        (None, None) if row.succeeded() => {
+            Err(gone(row, "the witness of its close is gone".to_owned()))
+        }
+        (_, None) => Err(WorkError::Nothing(row.step_id.clone()).into()),
     }
 }
 
@@ -177,13 +190,6 @@ fn landed(row: &StepRow, commits: &CommitDiff) -> Option<String> {
     let trailers = LandingTrailers::parse(&message).ok()??;
     let is_own = trailers.is_of(row.issue_id.as_ref()?, row.generation?);
     is_own.then(|| commit.clone())
-}
-
-/// Returns the first branch that keeps what an attempt left.
-fn salvaged(row: &StepRow) -> Option<String> {
-    let mut kept = row.salvage.as_deref()?.split(", ");
-    let is_branch = |name: &&str| name.starts_with("harness/") || name.starts_with("harness-");
-    kept.find(is_branch).map(str::to_owned)
 }
 
 /// Returns where work lands, by the settings as far as they can be read.

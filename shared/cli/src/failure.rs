@@ -1,6 +1,7 @@
 //! Why an issue did not close: its last step's failure, read from what the
 //! step left.
 
+use crate::salvage;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
 use premath_kernel::policy::landing::{LANDED_ROUNDS, WORK_ROUNDS, verification_rounds};
@@ -9,6 +10,7 @@ use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::turn::broken_at;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{artifact, untrusted, witness};
+use premath_worktree::diff::CommitDiff;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -63,12 +65,20 @@ impl LastFailure {
         text
     }
 
-    /// Reads it from the row of the step.
+    /// Reads it from the row of the step, without salvage branches that are gone.
     pub(crate) fn read(row: &StepRow, roots: &MemoryRoots) -> Option<Self> {
-        Self::read_with(row, roots, &Left::default())
+        let mut failure = Self::read_with(row, roots, &Left::default())?;
+        if let Some(named) = failure.salvage.take() {
+            failure.salvage = match CommitDiff::open(&roots.repository) {
+                Ok(commits) => salvage::kept(named, &commits),
+                Err(_) => Some(named),
+            };
+        }
+        Some(failure)
     }
 
-    /// As [`LastFailure::read`], for one of many steps whose files were listed.
+    /// Reads it for one of many steps whose files were listed, with salvage as the row
+    /// names it.
     pub(crate) fn read_with(row: &StepRow, roots: &MemoryRoots, left: &Left) -> Option<Self> {
         let class = row.failure_classes.first()?;
         let turn = artifact::of_step(&roots.witnesses, &row.step_id, "turn", "json");

@@ -38,6 +38,7 @@ mod policy_kind;
 mod report;
 mod retry;
 mod review;
+mod salvage;
 mod sandbox;
 mod schema;
 mod serve;

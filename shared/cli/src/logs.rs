@@ -1,12 +1,13 @@
 //! `premath logs`: what an attempt prints.
 
-use crate::answer::{Answer, Finished, put_part};
+use crate::answer::{Answer, Finished, print_diagnostic, put_part};
 use crate::attempt::Attempt;
 use crate::error::CliError;
 use crate::exit;
 use clap::{Args, ValueEnum};
 use premath_evidence::{Agent, transcript};
 use premath_kernel::json::plain::plain_json;
+use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::log::LogKind;
 use premath_memory::StoreError;
 use premath_memory::roots::MemoryRoots;
@@ -93,7 +94,12 @@ impl LogsArgs {
             "logs",
             opened.and_then(|(mut log, _)| {
                 let view = log.next(Some(self.lines))?;
-                Ok(answer(view, &mut text))
+                let silence = log.silence(&view)?;
+                let answer = answer(view, &mut text);
+                Ok(match silence {
+                    Some(note) => answer.note(note),
+                    None => answer,
+                })
             }),
         )
     }
@@ -110,6 +116,7 @@ impl LogsArgs {
         };
         let mut text = log_text(self.raw);
         let mut most = Some(self.lines);
+        let mut is_silent = true;
         loop {
             // Asked first: what is printed before the end is read after it.
             let view = log
@@ -121,7 +128,12 @@ impl LogsArgs {
                 Err(error) => return Some(failed(error, json)),
             };
             let runs = view.running;
+            let silence = match is_silent && !runs {
+                true => log.silence(&view).unwrap_or_default(),
+                false => None,
+            };
             if !view.lines.is_empty() {
+                is_silent = false;
                 let finished = Finished::new("logs", Ok(answer(view, &mut text)));
                 match put_part(finished, json) {
                     Ok(true) => {}
@@ -130,6 +142,9 @@ impl LogsArgs {
                 }
             }
             if !runs {
+                if let Some(note) = silence {
+                    print_diagnostic(&note);
+                }
                 return Some(ExitCode::from(exit::OK));
             }
             std::thread::sleep(AGAIN);
@@ -285,6 +300,36 @@ impl Log {
             skipped_bytes,
             skipped_lines: skipped as u64,
             lines,
+        })
+    }
+
+    /// Returns why a view of the whole output has no lines; `None` where it has some.
+    fn silence(&self, view: &LogView) -> Result<Option<String>, CliError> {
+        if !view.lines.is_empty() || view.skipped_lines > 0 || view.skipped_bytes > 0 {
+            return Ok(None);
+        }
+        let id = &self.attempt.step_id;
+        let streams = self.output.list().map_err(StoreError::from)?;
+        if streams.is_empty() && !view.running && self.ran_commands() {
+            return Ok(Some(format!(
+                "the output of attempt {id} is gone: `premath clean` deletes old output"
+            )));
+        }
+        let until = if view.running { " so far" } else { "" };
+        let on = self.wanted.map(|stream| format!(" on {}", stream.as_str()));
+        let on = on.unwrap_or_default();
+        Ok(Some(format!("attempt {id} printed nothing{on}{until}")))
+    }
+
+    /// Returns whether commands of the attempt ended, by their witnesses: each of them had
+    /// files for its output.
+    fn ran_commands(&self) -> bool {
+        let row = self.attempt.row.as_ref();
+        let references = row.into_iter().flat_map(|row| row.witness_refs.iter());
+        let mut references = references.filter_map(WitnessRef::parse);
+        references.any(|reference| {
+            let is_other = reference.is_close() || reference.is_turn() || reference.is_shared();
+            reference.is_of_step() && !is_other
         })
     }
 

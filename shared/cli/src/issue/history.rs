@@ -4,6 +4,7 @@ use crate::error::CliError;
 use crate::failure::LastFailure;
 use crate::paths;
 use crate::report::Sources;
+use crate::salvage;
 use crate::terminal::columns;
 use harness_worker::stderr::local_zone;
 use premath_evidence::Agent;
@@ -13,6 +14,7 @@ use premath_memory::roots::MemoryRoots;
 use premath_memory::{clock, each_row_naming, untrusted};
 use premath_view::figures::Viewer;
 use premath_view::report::{AttemptOutcome, AttemptView, PastAttempt, PastTotals, history_lines};
+use premath_worktree::diff::CommitDiff;
 use premath_worktree::tree::is_worktree_of;
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -168,8 +170,13 @@ impl Past {
 fn history(log: &IssueLog, roots: &MemoryRoots, issues: &Path) -> Vec<PastAttempt> {
     let target = log.target.as_deref().unwrap_or(DEFAULT_TARGET);
     let sources = Sources::of(roots, issues);
+    let commits = CommitDiff::open(&roots.repository).ok();
     let attempts = log.wanted.iter().map(|(number, row)| {
-        let attempt = AttemptView::of(*number, row, sources.step(row, target));
+        let mut attempt = AttemptView::of(*number, row, sources.step(row, target));
+        if let Some(commits) = &commits {
+            let named = attempt.salvage.take();
+            attempt.salvage = named.and_then(|named| salvage::kept(named, commits));
+        }
         PastAttempt {
             output_end: match attempt.outcome {
                 AttemptOutcome::Closed => Vec::new(),

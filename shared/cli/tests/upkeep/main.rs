@@ -9,6 +9,7 @@
 mod answer;
 mod command;
 mod file;
+mod gone;
 mod landed;
 mod memory;
 mod scratch;

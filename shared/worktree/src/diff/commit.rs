@@ -78,6 +78,12 @@ impl CommitDiff {
         Ok(String::from_utf8_lossy(commit.message_bytes()).into_owned())
     }
 
+    /// Returns whether the repository has no branch of a name.
+    pub fn lacks_branch(&self, branch: &str) -> bool {
+        let found = self.0.find_reference(&format!("refs/heads/{branch}"));
+        found.is_err_and(|error| error.code() == ErrorCode::NotFound)
+    }
+
     /// Returns whether the repository has no commit of a full name.
     pub fn lacks_commit(&self, id: &str) -> bool {
         let found = Oid::from_str(id).and_then(|id| self.0.find_commit(id));
