@@ -103,19 +103,27 @@ impl AuditArgs {
         let signers = signers::find(self.allowed_signers.as_deref(), roots)?;
         let (facts, unreadable) = collect::facts(roots, signers, self.since.as_deref())?;
         let report = audit(&facts);
-        // A contradiction may name the unreadable line, and says more.
-        if report.contradictions.is_empty()
-            && let Some(error) = unreadable
-        {
-            return Err(error);
-        }
-        Ok(answer(&facts, &report, self.all))
+        let unreadable = match unreadable {
+            Some(error) if report.contradictions.is_empty() => return Err(error),
+            // The contradictions may all result from that line.
+            unreadable => unreadable.map(|error| format!("unreadable: {}", error.chain())),
+        };
+        Ok(answer(&facts, &report, unreadable, self.all))
     }
 }
 
-fn answer(facts: &AuditFacts, report: &AuditReport, all: bool) -> Answer {
+/// Answers with what was found; the line that cannot be read is printed first.
+fn answer(
+    facts: &AuditFacts,
+    report: &AuditReport,
+    unreadable: Option<String>,
+    all: bool,
+) -> Answer {
     let shown = if all { report.contradictions.len() } else { 1 };
     let mut text = String::new();
+    if let Some(unreadable) = &unreadable {
+        let _ = writeln!(text, "{}", plain(unreadable));
+    }
     for found in report.contradictions.iter().take(shown) {
         let _ = writeln!(text, "false: {}", plain(&found.to_string()));
     }
@@ -142,7 +150,10 @@ fn answer(facts: &AuditFacts, report: &AuditReport, all: bool) -> Answer {
             .take(shown)
             .map(ContradictionItem::from)
             .collect(),
-        notes: report.notes.clone(),
+        notes: unreadable
+            .into_iter()
+            .chain(report.notes.iter().cloned())
+            .collect(),
         closed_count: report.closed,
         landing_count: report.landings,
         anchored_line_count: report.anchored_rows,

@@ -1,4 +1,4 @@
-//! `premath doctor`, `premath clean` and `premath uninstall`, on repositories with one thing wrong.
+//! `premath doctor`, `clean`, `uninstall` and others, on repositories with one thing wrong.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,6 +7,7 @@
 
 #[path = "../answer/mod.rs"]
 mod answer;
+mod audit;
 mod command;
 mod file;
 mod gone;
