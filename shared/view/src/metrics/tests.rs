@@ -1,7 +1,7 @@
 use super::*;
 use crate::fixture::{BEGAN_MS, batch};
 use premath_kernel::json::time::Moment;
-use premath_kernel::record::live::{LiveBatch, PauseEnd};
+use premath_kernel::record::live::{BatchPhase, LiveBatch, PauseEnd};
 use std::collections::BTreeSet;
 
 /// A sample: name, labels, value.
@@ -162,6 +162,18 @@ fn what_is_known_has_a_sample_and_what_is_not_has_none() {
         text.contains("premath_batch_tokens_total{repository=\"parser\",batch_id=\"hb1_a\"} 0\n")
     );
     assert!(text.contains(" 1.250000001\n"), "{text}");
+}
+
+#[test]
+fn a_batch_that_ended_waits_for_nothing() {
+    let mut ended = live();
+    ended.phase = BatchPhase::Ended;
+    let samples = parse(&metrics(&view(&ended), "parser"));
+    let provider = [("kind", "provider")];
+    assert_eq!(
+        figure(&samples, "premath_batch_paused", &provider),
+        Some(0.0)
+    );
 }
 
 #[test]

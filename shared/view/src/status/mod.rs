@@ -249,7 +249,10 @@ impl BatchView {
                 .map(|lane| LaneView::of(lane, seen_ms))
                 .collect(),
             queue: live.queue.clone(),
-            pauses: live.pauses.clone(),
+            pauses: match state.is_running() {
+                true => live.pauses.clone(),
+                false => Vec::new(),
+            },
             outcomes: live.outcomes.clone(),
         }
     }

@@ -109,6 +109,27 @@ fn an_ended_batch_says_when_and_how() {
 }
 
 #[test]
+fn a_batch_that_does_not_run_has_no_pauses() {
+    let mut paused = live();
+    let until = Stamp::parse("2026-03-05T13:00:00Z");
+    paused.pause(
+        PauseKind::Breaker,
+        "executor_unavailable",
+        Some(PauseEnd(until.clone())),
+    );
+    paused.pause(PauseKind::Window, "00:00-06:00", Some(PauseEnd(until)));
+    assert_eq!(view(&paused, true).batches[0].pauses.len(), 2);
+    let mut ended = paused.clone();
+    ended.phase = BatchPhase::Ended;
+    for (batch, is_alive) in [(ended, true), (paused, false)] {
+        let status = view(&batch, is_alive);
+        assert_eq!(status.batches[0].pauses, []);
+        let text = lines(&status, &viewer(80)).join("\n");
+        assert!(!text.contains("PAUSED"), "{text}");
+    }
+}
+
+#[test]
 fn the_batches_that_run_hide_those_that_ended() {
     let mut ended = live();
     ended.batch_id = "hb1_old".into();
