@@ -125,7 +125,7 @@ pub fn set_up(dir: Option<&Path>) -> Result<PreparedExample, ExampleError> {
             },
             window: None,
             new_batch: false,
-            left_out: 0,
+            left_out: Vec::new(),
             started_ms: clock::now().boot_ms,
         },
         repository,

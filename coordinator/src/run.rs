@@ -14,7 +14,7 @@ mod window;
 
 use crate::lane::{LaneHandle, LaneMessage};
 use crate::machine::{Crew, Effect, LaneIndex, Machine, MachineEvent, Pass};
-use crate::report::{Notice, NotifyingReporter, Reporter, Summary};
+use crate::report::{DisabledLane, Notice, NotifyingReporter, Reporter, Summary};
 use crate::spare::SpareSite;
 use announcement::announce;
 use control::Control;
@@ -78,6 +78,7 @@ pub fn run(
     announce(&batch, plan.lanes, plan.started_ms, reporter);
     let mut shell = Shell {
         left_out: plan.left_out,
+        disabled: Vec::new(),
         batch: batch.clone(),
         machine: Machine::new(crew, plan.allowance),
         spare: plan.spare,
@@ -143,7 +144,10 @@ fn crew_of(plan: &Plan) -> Crew {
 
 struct Shell<'a> {
     batch: Arc<Batch>,
-    left_out: usize,
+    /// The lanes that could not be created.
+    left_out: Vec<DisabledLane>,
+    /// Those, and the lanes that are disabled.
+    disabled: Vec<DisabledLane>,
     machine: Machine,
     spare: Option<SpareSite>,
     worker_prefix: String,
@@ -412,17 +416,29 @@ impl Shell<'_> {
             lane.reason = Some(short(&format!("{class}: {detail}")));
             lane.step = None;
         });
-        let now = clock::now().wall;
-        let id = format!("coordinator.{}.lane_given_up.{worker_id}", self.batch.id());
+        let disabled = DisabledLane {
+            name: worker_id.to_string(),
+            class,
+            detail: detail.to_owned(),
+            hint,
+        };
+        self.disable(Some(worker_id), disabled);
+    }
+
+    /// Records a lane that gets no more work, and keeps it for the report.
+    fn disable(&mut self, worker_id: Option<WorkerName>, lane: DisabledLane) {
+        let (batch_id, now) = (self.batch.id(), clock::now().wall);
+        let id = format!("coordinator.{batch_id}.lane_given_up.{}", lane.name);
         let mut row = StepRow::new(id, action::LANE_GIVEN_UP, "failed", now);
-        row.batch_id = Some(self.batch.id().to_owned());
-        row.worker_id = Some(worker_id);
-        row.failure_classes = vec![class.as_str().to_owned()];
-        row.next_step = Some(detail.to_owned());
+        row.batch_id = Some(batch_id.to_owned());
+        row.worker_id = worker_id;
+        row.failure_classes = vec![lane.class.as_str().to_owned()];
+        row.next_step = Some(lane.reason());
         row.started_at = Some(now.into());
         if let Err(error) = self.batch.record(&row) {
             tracing::error!(%error, "the lane's end was not recorded");
         }
+        self.disabled.push(lane);
     }
 
     /// Diagnoses, looks at the frontier, and claims for each idle lane in

@@ -1,12 +1,14 @@
 //! The worktrees that a batch works in: a person's own, or lanes that are made
 //! for it.
 
+use harness_coordinator::report::DisabledLane;
 use harness_coordinator::spare::{self, SpareSite};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lanes::{LaneChoice, NO_LANES_HINT, checked};
 use harness_worker::settings::Settings;
 use harness_worker::stderr::{failed, say};
+use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::deadline::Deadline;
@@ -56,8 +58,8 @@ pub(crate) struct BatchWorktrees {
     pub(crate) all: Vec<PathBuf>,
     /// How many lanes there are.
     pub(crate) lanes: usize,
-    /// How many lanes could not be created.
-    pub(crate) left_out: usize,
+    /// The lanes that could not be created.
+    pub(crate) left_out: Vec<DisabledLane>,
     /// Where further ones are made, if the harness makes them.
     pub(crate) site: Option<SpareSite>,
 }
@@ -76,7 +78,7 @@ pub(crate) fn of(
         Ok(worktrees) => Ok(BatchWorktrees {
             lanes: worktrees.len(),
             all: worktrees,
-            left_out: 0,
+            left_out: Vec::new(),
             site: None,
         }),
         Err(detail) => {
@@ -125,12 +127,30 @@ fn made(
         say("error: no lane is usable");
         return Err(exit::USAGE);
     }
+    let refused = outcomes.iter().take(count).filter(|lane| !lane.is_lane());
+    let left_out = refused.map(left_out).collect();
     let there = outcomes.into_iter().filter(LaneOutcome::is_lane);
     let all: Vec<PathBuf> = there.map(|lane| lane.worktree).collect();
     Ok(BatchWorktrees {
         site: Some(SpareSite::after(provision, count + all.len() - lanes)),
         all,
         lanes,
-        left_out: count - lanes,
+        left_out,
     })
+}
+
+/// Returns a lane that could not be created, with the reason.
+fn left_out(outcome: &LaneOutcome) -> DisabledLane {
+    let worktree = &outcome.worktree;
+    let why = match &outcome.result {
+        ProvisionResult::Refused(why) => why.as_str(),
+        _ => "it is not usable",
+    };
+    let name = worktree.file_name().unwrap_or(worktree.as_os_str());
+    DisabledLane {
+        name: name.to_string_lossy().into_owned(),
+        class: FailureClass::WorktreeInvalid,
+        detail: format!("cannot create the lane {}: {why}", worktree.display()),
+        hint: None,
+    }
 }

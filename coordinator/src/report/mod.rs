@@ -195,6 +195,29 @@ pub struct JudgedTurn {
     pub broken_at: Option<String>,
 }
 
+/// A lane that gets no more work, or that could not be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DisabledLane {
+    /// The lane's worker; of a lane that could not be created, its folder.
+    pub name: String,
+    /// The class of the failure.
+    pub class: FailureClass,
+    /// The cause, in words.
+    pub detail: String,
+    /// What a person can do, or the file with the output of the command that failed.
+    pub hint: Option<String>,
+}
+
+impl DisabledLane {
+    /// Returns the cause and the hint in a line.
+    pub(crate) fn reason(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{}; {hint}", self.detail),
+            None => self.detail.clone(),
+        }
+    }
+}
+
 /// The outcome of a batch.
 #[derive(Debug)]
 pub struct Summary {
@@ -210,6 +233,8 @@ pub struct Summary {
     pub issues: Vec<(WorkerName, u32, StepReport)>,
     /// How many lanes had to be disabled.
     pub lanes_lost: usize,
+    /// Those lanes, with the reasons.
+    pub disabled: Vec<DisabledLane>,
     /// A cycle among the active issues, where there is one.
     pub cycle: Option<Vec<String>>,
     /// All issues of memory, by what they are.

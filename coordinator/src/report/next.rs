@@ -35,7 +35,7 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     let blocked = issues.iter().filter(|r| r.ending == StepEnding::Blocked);
     steps.extend(few(blocked.map(|report| reopen(report)).collect()));
     let is_missing = check.is_some_and(|check| !check.missing.is_empty());
-    if is_missing || summary.lanes_lost > 0 {
+    if is_missing {
         steps.push((
             "premath doctor".to_owned(),
             "list what is inconsistent or left over".to_owned(),

@@ -1,17 +1,21 @@
 //! The lines at the end of a batch, for a person.
 
-use super::Summary;
 use super::human::{ending, seconds};
 use super::next::next;
 use super::sensitive::section;
 use super::why::why;
+use super::{DisabledLane, Summary};
 use harness_worker::account;
 use harness_worker::batch::foreign_warning;
 use harness_worker::exit;
 use harness_worker::step::StepReport;
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
+use premath_kernel::json::id::BatchId;
 use premath_kernel::json::plain::{listed, plain};
+
+/// How many disabled lanes are shown with the reason.
+const DISABLED_SHOWN: usize = 5;
 
 /// Returns what is reported of a batch, in order.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
@@ -196,6 +200,7 @@ fn warnings(summary: &Summary) -> Vec<String> {
     }
     if summary.lanes_lost > 0 {
         lines.push(format!("{} lane(s) disabled", summary.lanes_lost));
+        lines.extend(disabled(&summary.disabled, &summary.batch_id));
     }
     if summary.acts_under.mutation_mode == MutationMode::HUMAN_OVERRIDE {
         let reason = plain(&summary.acts_under.reason);
@@ -207,6 +212,23 @@ fn warnings(summary: &Summary) -> Vec<String> {
         lines.push(format!(
             "blocked by a dependency cycle: {}",
             plain(&path.join(" -> "))
+        ));
+    }
+    lines
+}
+
+/// Says which lanes were disabled and why, each with its hint.
+fn disabled(lanes: &[DisabledLane], batch_id: &BatchId) -> Vec<String> {
+    let mut lines = Vec::new();
+    for lane in lanes.iter().take(DISABLED_SHOWN) {
+        let (name, detail) = (plain(&lane.name), plain(&lane.detail));
+        lines.push(format!("  {name}: {}: {detail}", lane.class));
+        lines.extend(lane.hint.iter().map(|hint| format!("    {}", plain(hint))));
+    }
+    let more = lanes.len().saturating_sub(DISABLED_SHOWN);
+    if more > 0 {
+        lines.push(format!(
+            "  and {more} more; `premath report --batch {batch_id}` lists all"
         ));
     }
     lines
@@ -268,4 +290,33 @@ fn table(rows: &[[String; 6]]) -> Vec<String> {
             cells.join("  ").trim_end().to_owned()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disabled_lanes_are_named_with_reason_and_output_and_many_are_counted() {
+        let lane = |number: usize| DisabledLane {
+            name: format!("worker.{number}"),
+            class: FailureClass::HookFailed,
+            detail: "the setup command failed\u{1b}[2J".to_owned(),
+            hint: (number == 1).then(|| "output: /s/setup.stderr".to_owned()),
+        };
+        let all: Vec<DisabledLane> = (1..=DISABLED_SHOWN + 2).map(lane).collect();
+        let few = disabled(&all[..2], &"hb1_a".into());
+        assert_eq!(
+            few,
+            [
+                "  worker.1: hook_failed: the setup command failed\\u{1b}[2J",
+                "    output: /s/setup.stderr",
+                "  worker.2: hook_failed: the setup command failed\\u{1b}[2J",
+            ]
+        );
+        let many = disabled(&all, &"hb1_a".into());
+        let last = many.last().map(String::as_str);
+        let said = "  and 2 more; `premath report --batch hb1_a` lists all";
+        assert_eq!(last, Some(said));
+    }
 }

@@ -16,8 +16,12 @@ use premath_memory::{Claimed, clock};
 use std::time::Duration;
 
 impl Shell<'_> {
-    /// Says what the batch that continues is bound by from the start.
+    /// Records the lanes that could not be created, and says what the batch that
+    /// continues is bound by from the start.
     pub(super) fn begin(&mut self) {
+        for lane in self.left_out.clone() {
+            self.disable(None, lane);
+        }
         let account = self.batch.account();
         for (provider, until) in account.parked() {
             let change = SupervisionChange::Provider(ProviderChange::Parked {

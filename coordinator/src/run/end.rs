@@ -36,7 +36,7 @@ impl Shell<'_> {
         let (landing, is_missing) = self.check_landing();
         let push_failure = self.batch.landing.pushes().failure.clone();
         let tips = self.batch.tips();
-        let lanes_lost = self.machine.lanes_lost() + self.left_out;
+        let lanes_lost = self.machine.lanes_lost() + self.left_out.len();
         let ended_by = self.batch.admission().ended_by();
         let end = LoopEnd {
             signal: self.batch.interrupt.last_signal(),
@@ -61,6 +61,7 @@ impl Shell<'_> {
             waiting: memory.view(|view| waiting(&view)).unwrap_or_default(),
             issues: self.worked_on(&endings),
             lanes_lost,
+            disabled: std::mem::take(&mut self.disabled),
             cycle: self.cycle_reported.take(),
             landing,
             push_failure,

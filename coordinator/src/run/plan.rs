@@ -1,6 +1,7 @@
 //! What a batch is run with, and why one could not begin.
 
 use crate::machine::Allowance;
+use crate::report::DisabledLane;
 use crate::spare::SpareSite;
 use harness_worker::batch::BatchError;
 use harness_worker::exit;
@@ -28,7 +29,7 @@ pub struct Plan {
     /// The hours in which attempts begin.
     pub window: Option<DayWindow>,
     /// Requested lanes that could not be created.
-    pub left_out: usize,
+    pub left_out: Vec<DisabledLane>,
     /// Since when it counts how long it continues, on CLOCK_BOOTTIME.
     pub started_ms: u64,
 }

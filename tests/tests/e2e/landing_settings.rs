@@ -337,6 +337,20 @@ fn a_setup_that_fails_disables_its_lane_before_anything() {
         ended.stdout
     );
     assert_eq!(scratch.issue("a")["status"], "open");
+    let saved = scratch.kept_report();
+    for said in [
+        "1 lane(s) disabled\n  worker.1: hook_failed: the setup command failed",
+        "\n    output: ",
+    ] {
+        assert!(saved.contains(said), "{said}: {saved}");
+    }
+    assert!(!saved.contains("premath doctor"), "{saved}");
+    let report = scratch.premath(["report"]).end().exits(0);
+    let words: Vec<&str> = report.stdout.split_whitespace().collect();
+    let words = words.join(" ");
+    for said in ["worker.1: the setup command failed", "; output: "] {
+        assert!(words.contains(said), "{said}: {}", report.stdout);
+    }
 }
 
 #[test]

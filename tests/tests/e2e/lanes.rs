@@ -172,6 +172,22 @@ fn a_lane_that_cannot_be_had_costs_itself_alone() {
         fs::read_to_string(theirs.join("mine.txt")).unwrap(),
         "mine\n"
     );
+    let rows = scratch.trajectory();
+    let row = rows
+        .iter()
+        .find(|row| row["action"] == "coordinator.lane_given_up");
+    let row = row.expect("the lane has a row");
+    assert_eq!(row["failureClasses"][0], "worktree_invalid");
+    let why = row["nextStep"].as_str().unwrap();
+    assert!(
+        why.contains("lane-01: ") && why.contains("move it away"),
+        "{why}"
+    );
+    let saved = scratch.kept_report();
+    assert!(
+        saved.contains(&format!("  lane-01: worktree_invalid: {why}\n")),
+        "{saved}"
+    );
 }
 
 #[test]

@@ -241,21 +241,25 @@ fn take(scope: &ReportScope, row: GlancedRow<'_>, rows: &mut Vec<(u64, StepRow)>
     }
 }
 
-/// Names the last batch that did work, by the end of the run log; `None` where there is
-/// none.
+/// Names the last batch that did work, by the end of the run log; where none did, the
+/// last one that lost a lane; `None` where there is neither.
 fn named(which: &WhichBatches, path: &Path) -> Result<Option<WhichBatches>, CliError> {
     if *which != WhichBatches::LastWorking {
         return Ok(Some(which.clone()));
     }
-    let is_of_batch = |row: &StepRow| row.action == action::WORKER_LOOP && row.batch_id.is_some();
-    let texts = [format!("\"{}\"", action::WORKER_LOOP)];
-    let bounds = BackBounds {
-        rows: 1,
-        bytes: u64::MAX,
-    };
-    let mut found = rows_back(path, None, &texts, is_of_batch, bounds)?.rows;
-    let batch = found.pop().and_then(|(_, row)| row.batch_id);
-    Ok(batch.map(WhichBatches::Named))
+    for wanted in [action::WORKER_LOOP, action::LANE_GIVEN_UP] {
+        let is_of_batch = |row: &StepRow| row.action == wanted && row.batch_id.is_some();
+        let texts = [format!("\"{wanted}\"")];
+        let bounds = BackBounds {
+            rows: 1,
+            bytes: u64::MAX,
+        };
+        let mut found = rows_back(path, None, &texts, is_of_batch, bounds)?.rows;
+        if let Some(batch) = found.pop().and_then(|(_, row)| row.batch_id) {
+            return Ok(Some(WhichBatches::Named(batch)));
+        }
+    }
+    Ok(None)
 }
 
 fn size(size: DiffSize) -> ChangeSize {

@@ -407,6 +407,7 @@ fn event(number: u64, row: &StepRow) -> Option<ReportedEvent> {
             let parts: Vec<String> = [provider, until, issues].into_iter().flatten().collect();
             parts.join(", ")
         }
+        (None, None) if row.action == action::LANE_GIVEN_UP => of_lane(row),
         (None, None) => {
             let issue = row.issue_id.as_ref().map(|id| id.to_string());
             let worker = row.worker_id.as_ref().map(|id| id.to_string());
@@ -433,4 +434,14 @@ fn event(number: u64, row: &StepRow) -> Option<ReportedEvent> {
         action: row.action.clone(),
         text,
     })
+}
+
+/// Says which lane was disabled, and why.
+fn of_lane(row: &StepRow) -> String {
+    let worker = row.worker_id.as_ref().map(|id| id.to_string());
+    let parts: Vec<String> = [worker, row.next_step.clone()]
+        .into_iter()
+        .flatten()
+        .collect();
+    parts.join(": ")
 }

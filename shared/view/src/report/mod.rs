@@ -35,7 +35,7 @@ use jiff::tz::TimeZone;
 use premath_kernel::json::id::{BatchId, IssueId, StepId, WorkerName};
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::governing::SensitiveChange;
-use premath_kernel::record::trajectory::CloseCounts;
+use premath_kernel::record::trajectory::{CloseCounts, action};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -91,6 +91,15 @@ pub struct ReportView {
     pub events: Vec<ReportedEvent>,
     /// What to do next.
     pub next: Vec<NextCommand>,
+}
+
+impl ReportView {
+    /// Returns the lanes that were disabled or could not be created, in the order of
+    /// the run log.
+    pub fn lost_lanes(&self) -> impl Iterator<Item = &ReportedEvent> {
+        let events = self.events.iter();
+        events.filter(|event| event.action == action::LANE_GIVEN_UP)
+    }
 }
 
 /// A batch of a report.

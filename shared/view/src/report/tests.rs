@@ -260,6 +260,32 @@ fn an_empty_batch_does_not_hide_the_last_one_that_did_work() {
 }
 
 #[test]
+fn a_lane_that_was_disabled_is_named_with_the_reason() {
+    let mut log = Log::default();
+    log.begin("hb1_a", 0);
+    let mut lost = StepRow::new("lost", action::LANE_GIVEN_UP, "failed", time(1));
+    lost.batch_id = Some("hb1_a".into());
+    lost.worker_id = Some("worker.1".into());
+    lost.failure_classes = vec!["hook_failed".to_owned()];
+    lost.next_step = Some("the setup command failed; output: /s/setup.stderr".to_owned());
+    log.row(lost);
+    log.end("hb1_a", 2);
+    let named = WhichBatches::Named("hb1_a".into());
+    let report = log.report_of(&named, None).unwrap();
+    let said = "worker.1: the setup command failed; output: /s/setup.stderr (hook_failed)";
+    let lanes: Vec<(&str, u64)> = report
+        .lost_lanes()
+        .map(|lane| (&*lane.text, lane.row))
+        .collect();
+    assert_eq!(lanes, [(said, 2)]);
+    let text = lines(&report, &reader(120)).join("\n");
+    assert!(
+        text.contains(&format!("disabled  {said}, row 2\n")),
+        "{text}"
+    );
+}
+
+#[test]
 fn what_is_counted_equals_what_happened() {
     let report = night().report();
     assert_eq!(ids(&report.failed), ["bd-3", "bd-10"]);

@@ -1,6 +1,6 @@
 //! What a report says first: its batches and its counts.
 
-use super::{Fact, at, listed};
+use super::{Fact, LISTED, at, listed};
 use crate::figures::brief_ms;
 use crate::report::{Reader, ReportView, Totals};
 use premath_kernel::json::plain::counted;
@@ -45,6 +45,7 @@ pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
         let text = format!("{} {how}, row {}", batch.batch_id, batch.last_row);
         facts.push(("later", text));
     }
+    facts.extend(disabled(report));
     facts.push(("issues", issue_counts(totals)));
     facts.push(("attempts", attempt_counts(totals)));
     facts.push(("used", totals.usage.sentence()));
@@ -57,6 +58,23 @@ pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
     if !report.unreadable_rows.is_empty() {
         let rows = listed(report.unreadable_rows.iter());
         facts.push(("warning", format!("unreadable rows are left out: {rows}")));
+    }
+    facts
+}
+
+/// Says which lanes were disabled, and why: the table of events may cut that.
+fn disabled(report: &ReportView) -> Vec<Fact> {
+    let lanes: Vec<_> = report.lost_lanes().collect();
+    let shown = lanes.iter().take(LISTED);
+    let mut facts: Vec<Fact> = shown
+        .map(|event| ("disabled", format!("{}, row {}", event.text, event.row)))
+        .collect();
+    if lanes.len() > LISTED {
+        let text = format!(
+            "and {} more lanes, which are among the events",
+            lanes.len() - LISTED
+        );
+        facts.push(("", text));
     }
     facts
 }
