@@ -88,6 +88,19 @@ fn a_running_batch_says_what_its_lanes_do_and_an_ended_one_how_it_ended() {
 }
 
 #[test]
+fn a_batch_that_ended_says_what_it_gave_up_and_what_the_next_one_takes() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let work = r#"[ "$PREMATH_ISSUE_ID" != a ]"#;
+    scratch.batch(work, "true").end().exits(1);
+    let ended = status(&scratch);
+    assert_eq!(ended["batches"][0]["totals"]["givenUp"], 1, "{ended:#}");
+    let queue = &ended["queue"];
+    assert_eq!(queue["closed"], 1, "{queue:#}");
+    assert_eq!(queue["leftOut"], 0, "{queue:#}");
+    assert!(queue["ready"].as_u64() >= Some(1), "{queue:#}");
+}
+
+#[test]
 fn a_batch_whose_process_was_killed_is_cut_and_one_that_continues_it_runs() {
     let (scratch, batch) = in_the_middle();
     awaited(&scratch, |status| attempt(status)["command"] == "work");

@@ -11,6 +11,7 @@ use premath_kernel::record::trajectory::{Account, BatchHistory, FailureStreaks, 
 use premath_memory::{IssueMemory, IssueRow, MemoryView, StoreError};
 use premath_worktree::landing::LandingError;
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 use std::sync::Arc;
 
 /// What is known about the trajectory and of what the lanes do.
@@ -33,6 +34,8 @@ pub(super) struct Knowledge {
     pub(super) account: Account,
     /// The issues that failed in one batch after another.
     pub(super) streaks: FailureStreaks,
+    /// How many issues this batch gave up, as of its end.
+    given_up: Option<u64>,
 }
 
 impl Knowledge {
@@ -54,6 +57,23 @@ impl Knowledge {
             .batch(batch)
             .map(|batch| batch.used_up().into_iter().cloned().collect())
             .unwrap_or_default()
+    }
+
+    /// Returns how many issues a batch does not try again, or did not at its end.
+    pub(super) fn given_up(&self, batch: &BatchId) -> u64 {
+        self.given_up
+            .unwrap_or_else(|| self.used_up(batch).len() as u64)
+    }
+
+    /// Takes in a row that was appended; the batch is that of this process.
+    pub(super) fn observe(&mut self, row: &StepRow, batch: &BatchId) {
+        if row.action == action::BATCH_END && row.batch_id.as_ref() == Some(batch) {
+            // The history of open batches forgets it.
+            self.given_up = Some(self.given_up(batch));
+        }
+        self.history.observe(row);
+        self.note(row);
+        self.note_account(slice::from_ref(row), batch);
     }
 
     /// Returns where the work of closed issues landed.
@@ -183,5 +203,61 @@ impl Batch {
                     .collect()
             })
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use premath_kernel::policy::retry::RetryVerdict;
+    use premath_kernel::record::trajectory::{
+        BatchHolder, BatchRecord, RetryRecord, batch_end_row, batch_start_row,
+    };
+
+    fn escalated(batch: &BatchId, issue: &str) -> StepRow {
+        let step = format!("worker.1.{issue}.1");
+        let mut row = StepRow::new(step, action::WORKER_LOOP, "failed", Timestamp::UNIX_EPOCH);
+        row.batch_id = Some(batch.clone());
+        row.issue_id = Some(issue.into());
+        row.retry = Some(RetryRecord {
+            decision: RetryVerdict::Escalate,
+            action: None,
+            attempt: 1,
+            max_attempts: 1,
+            backoff_class: "none".to_owned(),
+            rule_id: None,
+            failure_class: None,
+        });
+        row
+    }
+
+    #[test]
+    fn what_a_batch_gave_up_is_known_after_its_end() {
+        let (ours, other) = (BatchId::from("hb1_a"), BatchId::from("hb1_b"));
+        let now = Timestamp::UNIX_EPOCH;
+        let record = BatchRecord {
+            settings_digest: "d".to_owned(),
+            holder: BatchHolder {
+                host: "h".into(),
+                boot_id: "b".into(),
+                pid: 1,
+                started: 1,
+                pid_ns: None,
+            },
+        };
+        let mut knowledge = Knowledge::default();
+        for row in [
+            batch_start_row(&ours, record, now),
+            escalated(&ours, "a"),
+            batch_end_row(&other, "completed", now),
+            escalated(&ours, "b"),
+        ] {
+            knowledge.observe(&row, &ours);
+        }
+        assert_eq!(knowledge.given_up(&ours), 2);
+        knowledge.observe(&batch_end_row(&ours, "failed", now), &ours);
+        assert!(knowledge.used_up(&ours).is_empty());
+        assert_eq!(knowledge.given_up(&ours), 2);
     }
 }

@@ -180,7 +180,7 @@ impl Batch {
             let knowledge = self.knowledge();
             let parked = knowledge.account.parked();
             let parked: Vec<_> = parked.map(|(name, at)| (short(name), at)).collect();
-            let given_up = knowledge.used_up(&self.id).len() as u64;
+            let given_up = knowledge.given_up(&self.id);
             (LiveTotals::of(&knowledge.account, given_up), parked)
         };
         let is_over = self.live.state().is_over;
@@ -192,8 +192,11 @@ impl Batch {
         };
         document.totals = totals;
         document.queue = queue;
-        let left_out = self.not_taken().into_iter();
-        document.left_out = left_out.take(LEFT_OUT_MAX).collect();
+        let left_out = match is_over {
+            true => self.set_aside_next(),
+            false => self.not_taken(),
+        };
+        document.left_out = left_out.into_iter().take(LEFT_OUT_MAX).collect();
         let now = clock::now();
         document.written_at = Stamp::at(now.wall);
         document.written_ms = now.boot_ms;
@@ -225,10 +228,13 @@ impl Batch {
         self.live.state().written.as_deref().map(look)
     }
 
-    /// Counts the issues.
-    fn count_queue(&self) -> Result<LiveQueue, StoreError> {
+    /// Counts the issues; after the end of the batch, as the next one takes them.
+    fn count_queue(&self, is_over: bool) -> Result<LiveQueue, StoreError> {
         let stamp = store_stamp(self.memory.path());
-        let left_out = self.left_out();
+        let left_out = match is_over {
+            true => self.set_aside_next(),
+            false => self.left_out(),
+        };
         let scope = QueueScope {
             selection: &self.settings.selection,
             assignees: &self.settings.assignees,
@@ -248,17 +254,17 @@ impl Batch {
 }
 
 impl QueueCounter {
-    /// Returns the counts, new ones where `now` or where the last ones are old
-    /// enough for what they cost.
-    fn queue(&mut self, batch: &Batch, now: bool) -> Option<LiveQueue> {
+    /// Returns the counts, new ones where the batch is over or where the last ones
+    /// are old enough for what they cost.
+    fn queue(&mut self, batch: &Batch, is_over: bool) -> Option<LiveQueue> {
         if let Some((at, took, queue)) = &self.counted
-            && !now
+            && !is_over
             && at.elapsed() < COUNT_LEAST.max(*took * COUNT_SHARE)
         {
             return Some(queue.clone());
         }
         let began = Instant::now();
-        let queue = batch.count_queue().ok()?;
+        let queue = batch.count_queue(is_over).ok()?;
         self.counted = Some((Instant::now(), began.elapsed(), queue.clone()));
         Some(queue)
     }

@@ -77,7 +77,6 @@ use premath_memory::{
 use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
-use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -282,9 +281,7 @@ impl Batch {
         };
         let mut knowledge = self.knowledge();
         if new {
-            knowledge.history.observe(row);
-            knowledge.note(row);
-            knowledge.note_account(slice::from_ref(row), &self.id);
+            knowledge.observe(row, &self.id);
         }
         if row.action == action::WORKER_LOOP
             && let Some(issue_id) = &row.issue_id
@@ -293,10 +290,8 @@ impl Batch {
         }
         if new && self.row_feed.is_on() {
             let has_totals = matches!(&*row.action, action::WORKER_LOOP | action::BATCH_END);
-            let totals = has_totals.then(|| {
-                let given_up = knowledge.used_up(&self.id).len() as u64;
-                LiveTotals::of(&knowledge.account, given_up)
-            });
+            let totals = has_totals
+                .then(|| LiveTotals::of(&knowledge.account, knowledge.given_up(&self.id)));
             self.row_feed.send(RecordedRow::of(row.clone(), totals));
         }
         Ok(())

@@ -71,6 +71,15 @@ impl Batch {
         aside.cloned().collect()
     }
 
+    /// Returns the issues that the next batch sets aside: what failed in this one
+    /// counts there.
+    pub(super) fn set_aside_next(&self) -> BTreeSet<IssueId> {
+        let knowledge = self.knowledge();
+        let after = self.settings.set_aside_after;
+        let aside = knowledge.streaks.set_aside(after, None);
+        aside.cloned().collect()
+    }
+
     /// Takes issues up again that an operator changed after their last failure.
     pub(super) fn pardon(&self) -> Result<(), StoreError> {
         let aside = self.set_aside().into_iter().collect();
