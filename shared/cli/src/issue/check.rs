@@ -9,6 +9,7 @@ use clap::Args;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::graph::{Diagnosis, Scope};
 use premath_kernel::issue::lease::{self, LeaseState, Observation};
+use premath_kernel::issue::word::is_known;
 use premath_kernel::issue::{Status, contract};
 use premath_memory::{IssueMemory, IssueRow, clock};
 use schemars::JsonSchema;
@@ -191,7 +192,8 @@ fn warn(row: &IssueRow, threshold: usize, seen: &Observation<'_>, found: &mut Ve
             format!("notes are {length} characters long, over the threshold of {threshold}"),
         );
     }
-    if let Status::Other(word) = &issue.status {
+    if !is_known(&issue.status) {
+        let word = issue.status.as_str();
         warn(
             FailureClass::IssueGraphStatusUnknown,
             format!("unknown status `{word}`: the issue is never ready"),

@@ -10,6 +10,7 @@ use premath_evidence::Agent;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::issue::lease::{self, LeaseState};
+use premath_kernel::issue::word::is_known;
 use premath_kernel::policy::governing::Governing;
 use premath_kernel::policy::health::{
     self, AgentFacts, BaselineFacts, GitProgram, HealthCheck, HealthFacts, IssueFault,
@@ -238,9 +239,9 @@ fn issue_faults(issues: &Path) -> Result<Vec<IssueFault>, CliError> {
         for row in view.rows() {
             let issue = row.issue.id.to_string();
             match &row.issue.status {
-                Status::Other(status) => faults.push(IssueFault::Status {
+                status if !is_known(status) => faults.push(IssueFault::Status {
                     issue,
-                    status: status.to_string(),
+                    status: status.as_str().to_owned(),
                 }),
                 Status::InProgress
                     if lease::state(Some(&row.issue), &seen) == LeaseState::Unleased =>
@@ -256,8 +257,31 @@ fn issue_faults(issues: &Path) -> Result<Vec<IssueFault>, CliError> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use premath_kernel::issue::word::KNOWN_STATUSES;
     use premath_kernel::policy::health::CHECKS;
     use std::fmt::Write;
+
+    #[test]
+    fn only_a_status_that_is_not_known_is_a_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let issues = folder.path().join("issues.jsonl");
+        let statuses = KNOWN_STATUSES.into_iter().chain(["odd"]);
+        let rows: String = statuses
+            .filter(|status| *status != "in_progress")
+            .map(|status| {
+                let row = format!(r#"{{"id":"{status}","title":"t","status":"{status}"}}"#);
+                format!("{row}\n")
+            })
+            .collect();
+        std::fs::write(&issues, rows).unwrap();
+        let faults = issue_faults(&issues).unwrap();
+        let odd = IssueFault::Status {
+            issue: "odd".to_owned(),
+            status: "odd".to_owned(),
+        };
+        assert_eq!(faults, [odd]);
+    }
 
     #[test]
     fn the_page_has_every_check_as_the_table_has_it() {

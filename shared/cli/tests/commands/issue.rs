@@ -258,7 +258,7 @@ fn a_check_warns_of_what_is_odd_and_passes() {
     let notes = "\u{e9}".repeat(11);
     let scratch = Scratch::with(&format!(
         "{}\n{}\n{}\n",
-        json!({"id": "a", "title": "a", "notes": notes, "status": "hooked"}),
+        json!({"id": "a", "title": "a", "notes": notes, "status": "odd"}),
         json!({"id": "b", "title": "b", "status": "in_progress", "acceptance_criteria": "`make`"}),
         json!({"id": "c", "title": "c", "status": "in_progress", "assignee": "w",
             "acceptance_criteria": "`make`", "lease":

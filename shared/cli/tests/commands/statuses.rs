@@ -90,6 +90,7 @@ fn a_deferred_issue_is_not_ready_and_a_lease_that_ends_is_named() {
         deferred.stderr
     );
     assert!(ids(&scratch.json(&["issue", "ready"])).is_empty());
+    assert_eq!(scratch.json(&["issue", "check"])["warnings"], json!([]));
     scratch.json(&["issue", "reopen", "a"]);
     assert_eq!(ids(&scratch.json(&["issue", "ready"])), ["a"]);
 }
