@@ -197,8 +197,12 @@ pub struct LaneState {
 impl LaneState {
     /// Names the files of a lane.
     pub fn at(repository: &Path, worktree: &Path) -> Self {
-        let name = lane_name(worktree);
-        let folder = repository.join(".premath").join("lanes").join(&name);
+        Self::named(repository, &lane_name(worktree))
+    }
+
+    /// Names the files of a lane by its name, as [`lane_name`] returns it.
+    pub fn named(repository: &Path, name: &str) -> Self {
+        let folder = repository.join(".premath").join("lanes").join(name);
         let beside = verifications(repository);
         Self {
             session: folder.join("harness_session.json"),
@@ -299,7 +303,7 @@ impl WarmRoots {
 }
 
 /// Names the folder of all checkouts for verifications.
-fn verifications(repository: &Path) -> PathBuf {
+pub fn verifications(repository: &Path) -> PathBuf {
     let name = repository.file_name().unwrap_or_default().to_string_lossy();
     repository.with_file_name(format!("{name}-verify"))
 }
@@ -310,6 +314,16 @@ pub fn lane_name(worktree: &Path) -> String {
     let digest = sha256_hex(worktree.as_os_str().as_encoded_bytes());
     let name: String = token::token(&name, "lane").chars().take(40).collect();
     format!("{name}-{}", &digest[..12])
+}
+
+/// Returns whether a name is of the form that [`lane_name`] returns.
+pub fn is_lane_name(name: &str) -> bool {
+    let is_digest = |digest: &str| {
+        let mut bytes = digest.bytes();
+        digest.len() == 12 && bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    name.rsplit_once('-')
+        .is_some_and(|(lane, digest)| !lane.is_empty() && is_digest(digest))
 }
 
 /// Returns the main worktree of the repository that a folder is in; `None`
@@ -479,6 +493,17 @@ mod tests {
         let statuses = repository.statuses(None).unwrap();
         let new = statuses.iter().filter(|entry| entry.status().is_wt_new());
         assert_eq!(new.count(), 0);
+    }
+
+    #[test]
+    fn the_name_of_a_lane_is_told_from_other_names() {
+        let name = lane_name(Path::new("/r-lanes/lane-01"));
+        assert!(is_lane_name(&name), "{name}");
+        let changes = format!("{name}.changes");
+        let no_digest = ["lane-01", "warm", "checkout", "-0123456789ab"];
+        for other in no_digest.into_iter().chain([&*changes]) {
+            assert!(!is_lane_name(other), "{other}");
+        }
     }
 
     #[test]

@@ -193,7 +193,7 @@ fn is_large(item: &InventoryItem) -> bool {
     matches!(item.thing, Some(Thing::Lane(_)))
         || matches!(
             item.kind,
-            Kind::SalvageFolder | Kind::StepOutput | Kind::Image
+            Kind::Checkout | Kind::SalvageFolder | Kind::StepOutput | Kind::Image
         )
 }
 

@@ -369,7 +369,7 @@ fn settings_error(root: &Path) -> Option<String> {
 const GROUPS: &[(&str, &[Kind])] = &[
     ("issues", &[Kind::Memory, Kind::Issue, Kind::Batch]),
     ("landing", &[Kind::Target, Kind::Mark]),
-    ("worktrees", &[Kind::Worktree]),
+    ("worktrees", &[Kind::Worktree, Kind::Checkout]),
     (
         "branches",
         &[Kind::StepBranch, Kind::SalvageBranch, Kind::Branch],

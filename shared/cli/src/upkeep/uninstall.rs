@@ -305,7 +305,10 @@ impl Removal {
         };
         let own = |item: &&InventoryItem| {
             item.standing == Standing::Removable
-                && matches!(item.kind, Kind::Worktree | Kind::SalvageFolder)
+                && matches!(
+                    item.kind,
+                    Kind::Worktree | Kind::Checkout | Kind::SalvageFolder
+                )
         };
         let items = self.items.iter().filter(own);
         let items = items.map(|item| name(item, root).into_owned());

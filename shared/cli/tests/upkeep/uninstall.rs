@@ -115,3 +115,19 @@ fn what_the_harness_did_not_make_or_git_tracks_stays() {
         assert!(scratch.root.join(path).exists(), "{path} is gone");
     }
 }
+
+#[test]
+fn a_checkout_for_verification_that_an_earlier_version_left_goes() {
+    let scratch = used();
+    // Nothing else shows that the harness made it.
+    let checkout = scratch
+        .root
+        .with_file_name("main-verify/lane-02-0123456789ab");
+    fs::create_dir_all(checkout.join("src")).unwrap();
+    let link = "gitdir: /nonexistent/premath-verification\n";
+    fs::write(checkout.join(".git"), link).unwrap();
+    let done = uninstall(&scratch, &["--yes"], 0);
+    let removed = done["removed"].as_array().unwrap();
+    assert!(removed.contains(&json!(checkout)), "{removed:?}");
+    assert!(!checkout.parent().unwrap().exists());
+}

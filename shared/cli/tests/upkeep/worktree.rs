@@ -2,6 +2,7 @@
 
 use crate::scratch::{Scratch, age, commit};
 use git2::Repository;
+use premath_memory::roots::LaneState;
 use premath_memory::{LockState, WorktreeLock, lane_lock};
 use std::fs;
 use std::time::Duration;
@@ -144,4 +145,33 @@ fn a_live_lane_keeps_its_things() {
     assert_eq!(scratch.run(&["doctor"]).code, 1);
     assert_eq!(scratch.clean(everything_goes).len(), 5);
     scratch.doctor_is_content();
+}
+
+#[test]
+fn a_checkout_whose_lane_is_gone_goes_when_lanes_may_go() {
+    let scratch = Scratch::new();
+    let lane = scratch.lane("l1");
+    let kept = LaneState::at(&scratch.root, &lane);
+    let gone = LaneState::at(&scratch.root, &lane.with_file_name("l2"));
+    for state in [&kept, &gone] {
+        state.prepare().unwrap();
+        fs::create_dir_all(state.checkout.join("src")).unwrap();
+        fs::create_dir_all(&state.changes).unwrap();
+    }
+    let foreign = gone.checkout.with_file_name("mine-0123456789ab");
+    fs::create_dir(&foreign).unwrap();
+    let said = scratch.doctor_is_content();
+    assert!(
+        said.contains("`premath clean --lanes` removes it"),
+        "{said}"
+    );
+    assert_eq!(scratch.clean(&[]), [""; 0]);
+    let name = gone.checkout.display().to_string();
+    assert_eq!(scratch.clean(&["--lanes"]), [name]);
+    for path in [&gone.checkout, &gone.changes, &gone.folder] {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    for path in [&kept.checkout, &kept.changes, &kept.folder, &foreign] {
+        assert!(path.exists(), "{}", path.display());
+    }
 }

@@ -16,9 +16,9 @@ mod worktree;
 
 pub use found::{
     Branch, CachedImage, CheckedOut, CutStep, Findings, ForeignChange, GitLockFile, Head,
-    IssueFacts, KnownFacts, LandedCommit, LandedPlace, LaneLockState, LeaseLook, LeftFile,
-    LeftKind, Loss, Mark, SalvageFolder, StepOutput, TargetState, UnendedBatch, Unreadable,
-    Worktree,
+    IssueFacts, KnownFacts, LandedCommit, LandedPlace, LaneLockState, LeaseLook, LeftCheckout,
+    LeftFile, LeftKind, Loss, Mark, SalvageFolder, StepOutput, TargetState, UnendedBatch,
+    Unreadable, Worktree,
 };
 pub use name::{Role, marked_issue, role};
 
@@ -94,6 +94,8 @@ pub enum Kind {
     Target,
     /// A worktree of the repository.
     Worktree,
+    /// A checkout for verifications that no lane of the repository has.
+    Checkout,
     /// A step's branch.
     StepBranch,
     /// A branch that keeps what a step left, or a branch that blocked a lane.
@@ -154,6 +156,8 @@ pub enum Thing {
     /// A lane that the harness made, if no other process uses it and it holds
     /// nothing of its own.
     Lane(PathBuf),
+    /// A checkout for verifications, if still no lane of the repository has it.
+    Checkout(PathBuf),
     /// A git lock file, if it was not touched since.
     Lock(GitLockFile),
     /// A salvage folder.

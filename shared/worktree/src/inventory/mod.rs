@@ -4,6 +4,7 @@
 //! Invariant: looking changes nothing, and what goes was judged removable by
 //! the kernel and is still as it was then.
 
+mod checkout;
 mod error;
 mod holder;
 mod lock;
@@ -104,6 +105,7 @@ impl Inventory {
             salvage: salvage::find(self.common_folder(), &worktrees),
             landings: self.landings(targets, closed)?,
             target_states: self.target_states(targets)?,
+            checkouts: checkout::find(&self.git, &worktrees),
             worktrees,
             landing_holder,
             ..Findings::default()

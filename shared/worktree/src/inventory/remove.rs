@@ -1,15 +1,20 @@
 //! What was judged removable is removed, if it still is as it was then.
 
-use super::{Inventory, InventoryError, lock, salvage};
+use super::{Inventory, InventoryError, checkout, lock, salvage};
 use crate::provision::{LaneWork, clear_lane};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode};
 use premath_kernel::policy::inventory::{GitLockFile, Thing, role};
-use premath_memory::{CacheLock, LockState, lane_lock, leftover};
+use premath_memory::roots::LaneState;
+use premath_memory::{CacheLock, LockState, WorktreesLock, lane_lock, leftover};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long another harness that makes worktrees is waited for.
+const WAIT: Duration = Duration::from_secs(10);
 
 impl Inventory {
     /// Removes a thing. One that is already gone is not an error.
@@ -37,6 +42,7 @@ impl Inventory {
                 let root = self.git.workdir().unwrap_or(self.common_folder());
                 clear_lane(root, worktree, work).map_err(|reason| InventoryError::Lane { reason })
             }
+            Thing::Checkout(path) => self.remove_checkout(path),
             Thing::Lock(file) => self.remove_lock(file),
             Thing::Salvage(folder) => self.remove_salvage(folder),
             Thing::Image { folders, lock } => self.remove_image(folders, lock),
@@ -48,6 +54,30 @@ impl Inventory {
                 })
             }
         }
+    }
+
+    /// Removes a checkout for verifications, what the harness keeps of its lane, and
+    /// the folder of checkouts where it is empty then. No lane is made meanwhile.
+    fn remove_checkout(&self, path: &Path) -> Result<(), InventoryError> {
+        let changed = || changed(&path.display().to_string());
+        let _alone = WorktreesLock::acquire(self.common_folder(), WAIT)?;
+        let main = checkout::main_of(&self.git).ok_or_else(changed)?;
+        let name = path.file_name().and_then(OsStr::to_str);
+        let name = name.ok_or_else(changed)?;
+        let state = LaneState::named(&main, name);
+        if state.checkout != path || checkout::lanes(&main)?.contains(name) {
+            return Err(changed());
+        }
+        let guard = self.guard()?;
+        // The last one shows that the others are the harness's.
+        for place in [&state.changes, &state.checkout, &state.folder] {
+            removal::remove_owned(place, &guard)?;
+        }
+        // A folder that has anything else in it stays.
+        if let Some(above) = path.parent() {
+            let _ = std::fs::remove_dir(above);
+        }
+        Ok(())
     }
 
     /// Guards the main worktree and the git folder, but not what is in them.

@@ -67,7 +67,7 @@ fn find(site: &ProvisionSite<'_>, worktree: &Path) -> Result<(LaneRecord, LaneFo
 
 impl ProvisionSite<'_> {
     /// Removes what the harness keeps of a lane elsewhere.
-    fn remove_files_of(&self, folder: &LaneFolder) -> Result<(), String> {
+    pub(super) fn remove_files_of(&self, folder: &LaneFolder) -> Result<(), String> {
         let state = LaneState::at(&self.repository, &folder.worktree);
         for path in [&state.checkout, &state.changes] {
             remove_owned(path, &self.guard).map_err(text)?;

@@ -44,7 +44,9 @@ impl ProvisionSite<'_> {
                     && folder.worktree.parent() == Some(&*self.root)
                     && !wanted.contains(&folder.worktree);
                 if is_surplus {
-                    let removed = self.remove_surplus(&mut record, &folder, LaneWork::Kept);
+                    let removed = self
+                        .remove_surplus(&mut record, &folder, LaneWork::Kept)
+                        .and_then(|()| self.remove_files_of(&folder));
                     let result = match removed {
                         Ok(()) => ProvisionResult::Removed,
                         Err(why) => ProvisionResult::Surplus(why),

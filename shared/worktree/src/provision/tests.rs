@@ -3,6 +3,7 @@ mod hostile;
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
 use premath_memory::WorktreeLock;
+use premath_memory::roots::LaneState;
 
 struct Scratch {
     _folder: tempfile::TempDir,
@@ -270,6 +271,28 @@ fn what_is_too_many_goes_unless_it_holds_work() {
     assert_eq!(scratch.ready(1).len(), 4);
     assert!(!scratch.lane(2).exists() && !scratch.lane(5).exists());
     assert!(scratch.root.join("mine").exists());
+}
+
+#[test]
+fn the_checkout_for_verifications_of_a_lane_that_is_too_many_goes_with_it() {
+    let (scratch, _git) = Scratch::new();
+    scratch.ready(2);
+    let states = [1, 2].map(|number| LaneState::at(&scratch.repository, &scratch.lane(number)));
+    for state in &states {
+        state.prepare().unwrap();
+        for folder in [&state.checkout, &state.changes] {
+            fs::create_dir_all(folder.join("below")).unwrap();
+        }
+    }
+    assert_eq!(
+        scratch.ready(1),
+        [ProvisionResult::Kept, ProvisionResult::Removed]
+    );
+    for (state, stays) in states.iter().zip([true, false]) {
+        for folder in [&state.checkout, &state.changes, &state.folder] {
+            assert_eq!(folder.exists(), stays, "{}", folder.display());
+        }
+    }
 }
 
 #[test]

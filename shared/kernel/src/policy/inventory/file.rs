@@ -1,7 +1,8 @@
-//! Lock files, salvage folders, left files, step output and images.
+//! Lock files, salvage folders, left files, step output, images and checkouts.
 
 use super::found::{
-    CachedImage, GitLockFile, LeaseLook, LeftFile, LeftKind, SalvageFolder, StepOutput,
+    CachedImage, GitLockFile, LeaseLook, LeftCheckout, LeftFile, LeftKind, SalvageFolder,
+    StepOutput,
 };
 use super::{InventoryItem, Kind, Scene, Standing, Thing};
 use crate::json::token;
@@ -30,6 +31,7 @@ pub(super) fn items(scene: &Scene<'_>) -> Vec<InventoryItem> {
         .chain(files)
         .chain(outputs(scene))
         .chain(found.images.iter().map(|found| image(scene, found)))
+        .chain(found.checkouts.iter().map(|found| checkout(scene, found)))
         .collect()
 }
 
@@ -114,6 +116,24 @@ fn image(scene: &Scene<'_>, found: &CachedImage) -> InventoryItem {
             folders: found.folders.clone(),
             lock: found.lock.clone(),
         })
+}
+
+/// Accounts for a checkout that no lane of the repository has: it goes where free
+/// lanes go.
+fn checkout(scene: &Scene<'_>, found: &LeftCheckout) -> InventoryItem {
+    let what = "a checkout for verification that no lane of this repository has";
+    let (standing, reason) = match scene.live() {
+        Some(live) => (Standing::InUse, live.to_owned()),
+        None if scene.terms.lanes => (Standing::Removable, what.to_owned()),
+        None => {
+            let reason = format!("{what}; `premath clean --lanes` removes it");
+            (Standing::Kept, reason)
+        }
+    };
+    let name = found.path.display().to_string();
+    InventoryItem::new(Kind::Checkout, name, standing, reason)
+        .bytes(found.bytes)
+        .thing(Thing::Checkout(found.path.clone()))
 }
 
 /// Accounts for step output: what is old goes, the oldest first, as long as

@@ -30,6 +30,8 @@ pub struct Findings {
     pub outputs: Vec<StepOutput>,
     /// Container images in the user's cache, where they were looked for.
     pub images: Vec<CachedImage>,
+    /// Checkouts for verifications that no lane of the repository has.
+    pub checkouts: Vec<LeftCheckout>,
     /// Where the commits of closed issues are.
     pub landings: Vec<LandedCommit>,
     /// The distance of each target from the HEAD of the main worktree.
@@ -241,6 +243,15 @@ pub struct CachedImage {
     pub bytes: u64,
     /// Whether a process uses or makes it now.
     pub is_used: bool,
+}
+
+/// A checkout for verifications that no lane of the repository has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftCheckout {
+    /// The folder of its files.
+    pub path: PathBuf,
+    /// The size in bytes.
+    pub bytes: u64,
 }
 
 /// Where the commit of a closed issue is.

@@ -597,3 +597,29 @@ fn an_image_goes_once_it_was_not_used_for_long() {
         assert!(items.iter().all(|item| !item.is_finding()));
     }
 }
+
+#[test]
+fn a_checkout_without_a_lane_goes_where_lanes_go_and_nothing_runs() {
+    use Standing::{InUse, Kept, Removable};
+    let held = || LaneLockState::Held("pid 1".to_owned());
+    for (lanes, lane, expected) in [
+        (false, LaneLockState::Free, Kept),
+        (true, LaneLockState::Free, Removable),
+        (true, held(), InUse),
+    ] {
+        let found = Findings {
+            checkouts: vec![LeftCheckout {
+                path: "/r-verify/l2".into(),
+                bytes: 7,
+            }],
+            worktrees: vec![Worktree {
+                lane,
+                ..worktree("l1")
+            }],
+            ..Findings::default()
+        };
+        let terms = Terms { lanes, ..terms() };
+        let actual = standing(&found, &known(&[]), &terms, Kind::Checkout);
+        assert_eq!(actual, expected, "{lanes}");
+    }
+}
