@@ -14,7 +14,9 @@ use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::deadline::Deadline;
 use premath_kernel::policy::landing::LandingMode;
 use premath_memory::clock;
-use premath_worktree::provision::{LaneOutcome, Provision, ProvisionError, ProvisionResult};
+use premath_worktree::provision::{
+    Absence, LaneOutcome, Provision, ProvisionError, ProvisionResult,
+};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -89,6 +91,26 @@ pub(crate) fn of(
     }
 }
 
+/// Refuses a command whose program is in the main worktree and not in lanes. A setup or
+/// a build may make it there: a warning is enough then.
+fn require_programs(provision: &Provision, settings: &Settings) -> Result<(), u8> {
+    let has_setup = settings.setup.is_some() || settings.hooks.boot.is_some();
+    for (program, path) in settings.programs_by_path() {
+        let absence = provision.absence_of(&path);
+        let absence = absence.map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
+        let Some(absence) = absence else { continue };
+        let detail = format!("`{program}` is not in the commit that lanes begin at");
+        if has_setup || absence == Absence::Ignored {
+            say(&format!("warning: {detail}"));
+        } else {
+            say(&format!("error: {detail}"));
+            say("hint: commit it");
+            return Err(exit::USAGE);
+        }
+    }
+    Ok(())
+}
+
 /// Makes sure of so many lanes, and says what was not as it should be.
 fn made(
     count: usize,
@@ -105,6 +127,7 @@ fn made(
         target: (settings.landing.mode != LandingMode::None)
             .then(|| settings.landing.target.clone()),
     };
+    require_programs(&provision, settings)?;
     let outcomes = provision
         .ready(|| watch.may_continue())
         .map_err(|error| watch.failed(&error))?;

@@ -111,6 +111,21 @@ fn without_any_worktree_the_hint_says_what_to_type() {
 }
 
 #[test]
+fn a_program_that_is_not_committed_is_refused_before_the_batch() {
+    let scratch = scratch(&["a"], "");
+    fs::write(scratch.root.join("agent.sh"), "#!/bin/sh\n").unwrap();
+    let batch = || {
+        let batch = scratch.landing_batch("./agent.sh", "true");
+        batch.args(["--lanes", "1"]).end()
+    };
+    let said = "`./agent.sh` is not in the commit that lanes begin at";
+    let refused = batch().exits(2);
+    refused.says(&format!("error: {said}\nhint: commit it"));
+    assert_eq!(listed(&scratch), lanes(&scratch, 0));
+    assert_eq!(scratch.issue("a"), issue("a"));
+}
+
+#[test]
 fn the_settings_say_how_many_there_are() {
     let scratch = scratch(
         &["a"],

@@ -2,13 +2,13 @@
 //! dispatched.
 
 use super::agent::AgentTable;
-use super::{LoopFlags, Sandbox, SettingsError, Workforce, variable_of};
+use super::{LoopFlags, Sandbox, Settings, SettingsError, Workforce, variable_of};
 use premath_evidence::Agent;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Where the keys of a configuration file stand, by `table.key`.
 pub(super) type Places = BTreeMap<String, (PathBuf, usize)>;
@@ -165,18 +165,47 @@ impl Commands<'_> {
     }
 }
 
+impl Settings {
+    /// Returns the programs within the worktree that the work and verification
+    /// commands begin with: the word of the command, and its path.
+    pub fn programs_by_path(&self) -> BTreeMap<&str, PathBuf> {
+        // Verifications have these files whether or not git tracks them.
+        let is_provided = |path: &Path| self.provided.iter().any(|file| file.path == path);
+        let verify = by_path(&self.hooks.verify).filter(|(_, path)| !is_provided(path));
+        let work = self.work.all().filter_map(|work| by_path(&work.command));
+        work.chain(verify).collect()
+    }
+}
+
+/// Returns the word that a command line begins with, and the path within the worktree
+/// that it names, if it names a program by one.
+fn by_path(command: &str) -> Option<(&str, PathBuf)> {
+    let word = program_word(command).filter(|word| word.contains('/'))?;
+    let parts = Path::new(word).components();
+    let path: PathBuf = parts.filter(|part| *part != Component::CurDir).collect();
+    let is_plain = |part| matches!(part, Component::Normal(_));
+    let is_within = path.components().next().is_some() && path.components().all(is_plain);
+    is_within.then_some((word, path))
+}
+
+/// Returns the program that a command line begins with, if its first word is the
+/// name that it has on PATH.
+fn first_word(command: &str) -> Option<&str> {
+    program_word(command).filter(|word| !word.contains('/'))
+}
+
 /// Returns the program that a command line begins with, if its first word names
 /// it.
 ///
 /// A command with an `||` may well know what to do without it.
-fn first_word(command: &str) -> Option<&str> {
+fn program_word(command: &str) -> Option<&str> {
     let command = command.trim_start();
     if command.contains("||") {
         return None;
     }
     let ends = |c: char| c.is_ascii_whitespace() || matches!(c, ';' | '&' | '|' | '<' | '>');
     let (word, rest) = command.split_at(command.find(ends).unwrap_or(command.len()));
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-/".contains(&byte);
     // As in `2>log command`.
     let is_descriptor =
         rest.starts_with(['<', '>']) && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -250,6 +279,27 @@ mod tests {
             ("ägent", None),
         ] {
             assert_eq!(first_word(command), word, "{command:?}");
+        }
+    }
+
+    #[test]
+    fn a_program_within_the_worktree_is_named_by_its_path() {
+        for (command, path) in [
+            ("./agent.sh", Some("agent.sh")),
+            (" ./bin/./agent x", Some("bin/agent")),
+            ("bin/agent|tee log", Some("bin/agent")),
+            ("agent", None),
+            ("/bin/true", None),
+            ("../agent", None),
+            ("bin/../agent", None),
+            ("./", None),
+            ("~/agent", None),
+            ("./$AGENT", None),
+            ("./agent || other", None),
+            ("sh ./agent", None),
+        ] {
+            let found = by_path(command).map(|(_, path)| path);
+            assert_eq!(found.as_deref(), path.map(Path::new), "{command:?}");
         }
     }
 

@@ -6,6 +6,7 @@
 //! Surplus lanes that hold work stay. A lane that is broken is discarded, with
 //! what it holds.
 
+mod absence;
 mod clear;
 mod lane;
 mod make;
@@ -14,6 +15,7 @@ mod site;
 mod sound;
 mod surplus;
 
+pub use absence::Absence;
 pub use clear::LaneWork;
 pub(crate) use clear::clear_lane;
 pub(crate) use make::is_branch_of_lane;

@@ -316,6 +316,27 @@ fn a_spare_lane_is_made_on_demand_and_stays_as_long_as_it_is_asked_for() {
 }
 
 #[test]
+fn a_file_that_no_commit_has_is_absent_from_lanes() {
+    let (scratch, _git) = Scratch::new();
+    fs::write(scratch.repository.join(".gitignore"), "built/\n").unwrap();
+    for path in ["agent.sh", "tools/agent.sh", "built/agent"] {
+        let path = scratch.repository.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    for (path, expected) in [
+        ("a.txt", None),
+        ("nowhere.sh", None),
+        ("agent.sh", Some(Absence::Uncommitted)),
+        ("tools/agent.sh", Some(Absence::Uncommitted)),
+        ("built/agent", Some(Absence::Ignored)),
+    ] {
+        let found = scratch.provision(1).absence_of(Path::new(path)).unwrap();
+        assert_eq!(found, expected, "{path}");
+    }
+}
+
+#[test]
 fn lanes_inside_the_checkout_are_refused() {
     let (scratch, _git) = Scratch::new();
     let provision = Provision {
