@@ -164,7 +164,7 @@ impl LaneRoots {
 }
 
 /// What the harness keeps of a lane in the main worktree, where no step sees
-/// it: `.premath/lanes/<lane>/`. The files in the lane's worktree are published
+/// it: `.premath/lanes/<lane>-<digest>/`. The files in the lane's worktree are published
 /// copies that are never read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneState {

@@ -10,7 +10,7 @@ const HEAD: &str = "# Benchmarks
 
 What the harness costs, measured on one machine in one run. `mise run bench-report` writes this page.
 
-- Each figure has a baseline from the same run, which does the same work with a plain tool: `xargs`, git, an append with `fdatasync`, SHA-256.
+- A figure with a baseline is compared with it in the same run: the baseline does the same work with a plain tool (`xargs`, git, an append with `fdatasync`, SHA-256).
 - The ratio is the figure divided by the baseline. For times, less is better; for rates, more.
 - Ratios may be compared between machines. Times may not.
 - Targets are goals; a miss is a known gap.

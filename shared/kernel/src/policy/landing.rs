@@ -1,10 +1,14 @@
 //! How closed work reaches one branch: modes, names, and what a landing needs
 //! (HARNESS-RUNTIME 3.2).
 //!
-//! The rule that everything here keeps: each commit of the target's
-//! first-parent history that a harness put there is a tree that was verified. With
-//! `batch` above 1 it is, or it is followed by one, with nothing but verified as
-//! one with it in between.
+//! The rule that everything here keeps: a landing moves the target by
+//! compare-and-swap to a descendant commit whose tree was verified. The target
+//! moves back only where a landing is taken back before its issue closes. Commits
+//! on the target whose tree was not verified by itself are reverts (by the harness
+//! or by `premath review`) and, with `batch` above 1, commits with the trailer
+//! `Verified-In`. With `batch` above 1, a commit that was not verified by itself is
+//! followed by the verified commit of its run. Between the two are only commits of
+//! the same run.
 
 use super::verified_states::{ASSUMED_MAX, FIRM_MAX, STATES_AFTER_PASS, TAKEN_BACK_MAX};
 use crate::json::id::IssueId;

@@ -21,9 +21,8 @@
 //! - Work whose assumptions broke too often [assumes](LandingQueue::assume_nothing)
 //!   nothing any more: it is verified once all the work ahead of it has landed and
 //!   passed its check. From then on its position is fixed too, and no issue gets a
-//!   reservation until it has landed. So other work of the queue breaks at most one
-//!   more of its verifications. That is the landing of an issue that held the
-//!   reservation before.
+//!   reservation until it has landed. After that, at most one more verification is
+//!   superseded: when an issue that already held the reservation lands.
 //! - The window bounds how many verifications rest on assumptions. It grows by
 //!   one for each landing and halves for each failure that is charged.
 //! - At most as many verifications run as there are slots. Free ones go to the
