@@ -209,12 +209,12 @@ mod tests {
     fn what_a_batch_replaced_first_is_kept_and_the_oldest_copies_go() {
         let root = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::of(&MemoryRoots::at(root.path()));
-        let file = Path::new("/home/me/.codex/auth.json");
+        let file = Path::new("/u/.codex/auth.json");
         let first = folder.keep_replaced("hb1_2", file, b"mine").unwrap();
         let again = folder.keep_replaced("hb1_2", file, b"theirs").unwrap();
         assert_eq!(first, again);
         assert_eq!(fs::read(&first).unwrap(), b"mine");
-        let other = Path::new("/home/me/.gemini/oauth_creds.json");
+        let other = Path::new("/u/.gemini/oauth_creds.json");
         let beside = folder.keep_replaced("hb1_2", other, b"other").unwrap();
         assert_ne!(first, beside);
         for batch in 0..REPLACED_MAX {

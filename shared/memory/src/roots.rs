@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_lane_is_told_from_other_names() {
+    fn the_name_of_a_lane_is_distinguished_from_other_names() {
         let name = lane_name(Path::new("/r-lanes/lane-01"));
         assert!(is_lane_name(&name), "{name}");
         let changes = format!("{name}.changes");

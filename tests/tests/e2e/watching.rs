@@ -147,7 +147,7 @@ fn the_work_of_an_attempt_that_failed_is_shown_by_its_salvage_branch() {
 }
 
 #[test]
-fn closed_work_that_did_not_land_is_shown_by_its_commit_and_no_changes_are_no_error() {
+fn closed_work_that_did_not_land_is_shown_by_its_commit() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     let work = "[ $PREMATH_ISSUE_ID = b ] || echo x > src/a.txt";
     scratch.batch(work, "true").end().exits(0);
