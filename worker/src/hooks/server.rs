@@ -425,7 +425,7 @@ mod tests {
         sendmsg(over, &byte, &mut control, SendFlags::empty()).unwrap();
     }
 
-    /// Sends a socket to a door whose close lasts for a day, and lets go of it.
+    /// Sends a socket to a door whose close lasts for a day, and closes its own copies.
     fn send_what_cannot_be_closed(door: &Path) -> UnixStream {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let reader = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
