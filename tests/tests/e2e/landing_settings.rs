@@ -329,7 +329,10 @@ fn a_worktree_is_set_up_again_when_what_it_rests_on_changed() {
 #[test]
 fn a_setup_that_fails_disables_its_lane_before_anything() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    settings(&scratch, "[worktrees]\nsetup_cmd = \"exit 3\"\n");
+    settings(
+        &scratch,
+        "[worktrees]\nsetup_cmd = \"echo no registry >&2; exit 3\"\n",
+    );
     let ended = scratch.landing_batch("true", "true").end().exits(1);
     assert!(
         ended.stdout.contains("the setup command failed"),
@@ -339,7 +342,7 @@ fn a_setup_that_fails_disables_its_lane_before_anything() {
     assert_eq!(scratch.issue("a")["status"], "open");
     let saved = scratch.kept_report();
     for said in [
-        "1 lane(s) disabled\n  worker.1: hook_failed: the setup command failed",
+        "1 lane(s) disabled\n  worker.1: hook_failed: the setup command failed: no registry",
         "\n    output: ",
     ] {
         assert!(saved.contains(said), "{said}: {saved}");
