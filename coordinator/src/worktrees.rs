@@ -92,20 +92,24 @@ pub(crate) fn of(
 }
 
 /// Refuses a command whose program is in the main worktree and not in lanes. A setup or
-/// a build may make it there: a warning is enough then.
+/// a build may make it there: a warning is enough then, and none where git ignores it
+/// and there is a setup.
 fn require_programs(provision: &Provision, settings: &Settings) -> Result<(), u8> {
     let has_setup = settings.setup.is_some() || settings.hooks.boot.is_some();
     for (program, path) in settings.programs_by_path() {
         let absence = provision.absence_of(&path);
         let absence = absence.map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
-        let Some(absence) = absence else { continue };
         let detail = format!("`{program}` is not in the commit that lanes begin at");
-        if has_setup || absence == Absence::Ignored {
-            say(&format!("warning: {detail}"));
-        } else {
-            say(&format!("error: {detail}"));
-            say("hint: commit it");
-            return Err(exit::USAGE);
+        match (absence, has_setup) {
+            (None, _) | (Some(Absence::Ignored), true) => {}
+            (Some(Absence::Ignored), false) | (Some(Absence::Uncommitted), true) => {
+                say(&format!("warning: {detail}"));
+            }
+            (Some(Absence::Uncommitted), false) => {
+                say(&format!("error: {detail}"));
+                say("hint: commit it, or make it in lanes by `setup_cmd`");
+                return Err(exit::USAGE);
+            }
         }
     }
     Ok(())

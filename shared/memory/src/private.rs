@@ -1,6 +1,7 @@
 //! `.premath/private/` of the main worktree: what no step may read, such as the
 //! token of the MCP server.
 
+use crate::artifact;
 use crate::error::StoreError;
 use crate::roots::MemoryRoots;
 use premath_kernel::json::{canonical, token};
@@ -14,7 +15,7 @@ const SECRET_BYTES: usize = 32;
 /// The longest secret that is read.
 const SECRET_MAX: u64 = 4096;
 
-/// How many of these copies are kept.
+/// How many earlier contents of sign-in files are kept.
 const REPLACED_MAX: usize = 32;
 
 /// The private folder of a repository.
@@ -72,9 +73,9 @@ impl PrivateFolder {
         }
     }
 
-    /// Keeps what a sign-in file of the user's had before a batch replaced it for the
-    /// first time; returns the copy. That of the batch's later replacements is what a
-    /// step wrote. The oldest copies are removed beyond [`REPLACED_MAX`].
+    /// Keeps what a sign-in file of the user's has before a batch replaces it; returns
+    /// the copy, which is whole. The oldest copies are removed beyond
+    /// [`REPLACED_MAX`].
     ///
     /// # Errors
     ///
@@ -87,26 +88,19 @@ impl PrivateFolder {
     ) -> Result<PathBuf, StoreError> {
         self.prepare_below(Self::REPLACED)?;
         let folder = self.path.join(Self::REPLACED);
-        let place = canonical::sha256_hex(file.as_os_str().as_encoded_bytes());
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let [batch, name] = [batch, &*name].map(token::encode);
-        let kept = folder.join(format!("{batch}-{}-{name}", &place[..16]));
-        let mut options = OpenOptions::new();
-        match options.write(true).create_new(true).mode(0o600).open(&kept) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(kept),
-            opened => opened.and_then(|mut file| {
-                file.write_all(bytes)?;
-                file.sync_all()
-            }),
+        let kept = folder.join(name_of_copy(batch, file, bytes));
+        if fs::symlink_metadata(&kept).is_err() {
+            artifact::write_durably(&kept, bytes)?;
         }
-        .map_err(StoreError::io("write", &kept))?;
-        let names = fs::read_dir(&folder).map_err(StoreError::io("list", &folder))?;
         // Names of batches begin with their time.
-        let mut copies: Vec<PathBuf> = names.flatten().map(|entry| entry.path()).collect();
+        let names = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut copies: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
         copies.sort();
-        let surplus = copies.len().saturating_sub(REPLACED_MAX);
+        copies.retain(|copy| *copy != kept);
+        let surplus = (copies.len() + 1).saturating_sub(REPLACED_MAX);
         for old in copies.iter().take(surplus) {
-            fs::remove_file(old).map_err(StoreError::io("remove", old))?;
+            // Another lane may remove it at the same time.
+            let _ = fs::remove_file(old);
         }
         Ok(kept)
     }
@@ -138,6 +132,15 @@ impl PrivateFolder {
         file.sync_all()?;
         Ok(secret)
     }
+}
+
+/// Names a copy by batch, file and content, so that none takes the place of another.
+fn name_of_copy(batch: &str, file: &Path, bytes: &[u8]) -> String {
+    let place = canonical::sha256_hex(file.as_os_str().as_encoded_bytes());
+    let content = canonical::sha256_hex(bytes);
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let [batch, name] = [batch, &*name].map(token::encode);
+    format!("{batch}-{}-{}-{name}", &place[..12], &content[..12])
 }
 
 fn prepare(path: &Path) -> Result<(), StoreError> {
@@ -206,14 +209,17 @@ mod tests {
         folder.secret("token").unwrap_err();
     }
     #[test]
-    fn what_a_batch_replaced_first_is_kept_and_the_oldest_copies_go() {
+    fn all_that_a_batch_replaced_is_kept_and_the_oldest_copies_go() {
         let root = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::of(&MemoryRoots::at(root.path()));
         let file = Path::new("/u/.codex/auth.json");
         let first = folder.keep_replaced("hb1_2", file, b"mine").unwrap();
-        let again = folder.keep_replaced("hb1_2", file, b"theirs").unwrap();
+        let again = folder.keep_replaced("hb1_2", file, b"mine").unwrap();
         assert_eq!(first, again);
+        // The user signed in again meanwhile.
+        let second = folder.keep_replaced("hb1_2", file, b"new").unwrap();
         assert_eq!(fs::read(&first).unwrap(), b"mine");
+        assert_eq!(fs::read(&second).unwrap(), b"new");
         let other = Path::new("/u/.gemini/oauth_creds.json");
         let beside = folder.keep_replaced("hb1_2", other, b"other").unwrap();
         assert_ne!(first, beside);

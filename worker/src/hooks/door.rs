@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 /// How long a client may take to send the token.
-const TOKEN_PATIENCE: Duration = Duration::from_secs(1);
+const TOKEN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which kind of door a command can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

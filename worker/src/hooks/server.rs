@@ -236,10 +236,11 @@ async fn listen(door: &OpenDoor, state: &Arc<State>) {
             let Ok(Some(client)) = knock.admitted().await else {
                 return;
             };
-            drop(stranger);
+            // Its place as a stranger bounds those that wait for another one.
             let Ok(_permit) = room.acquire().await else {
                 return;
             };
+            drop(stranger);
             let _ = tokio::time::timeout(PATIENCE, answer(client, &state)).await;
         });
     }
@@ -319,6 +320,7 @@ mod tests {
     use rustix::net::sockopt::set_socket_linger;
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use rustix::process::{getpid, getppid};
+    use std::collections::HashSet;
     use std::fs;
     use std::io::{IoSlice, Read};
     use std::mem::MaybeUninit;
@@ -327,6 +329,7 @@ mod tests {
     use std::os::unix::fs::DirBuilderExt;
     use std::os::unix::net::UnixStream;
     use std::path::Path;
+    use std::time::Instant;
 
     const PROMPT: &[u8] = br#"{"session_id":"s","hook_event_name":"UserPromptSubmit"}"#;
 
@@ -384,6 +387,40 @@ mod tests {
         assert_eq!(facts.events, 1);
     }
 
+    /// Returns how many sockets of this process have the name of a door: the one that
+    /// is listened at, and those that were accepted.
+    fn sockets(door: &Path) -> usize {
+        let table = fs::read_to_string("/proc/net/unix").unwrap();
+        let named = table
+            .lines()
+            .filter(|line| line.ends_with(door.to_str().unwrap()));
+        let links: HashSet<PathBuf> = named
+            .filter_map(|line| line.split_whitespace().nth(6))
+            .map(|inode| PathBuf::from(format!("socket:[{inode}]")))
+            .collect();
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|link| links.contains(&link)))
+            .count()
+    }
+
+    #[test]
+    fn a_command_does_not_use_up_the_descriptors_of_the_harness() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = getppid().unwrap();
+        let (server, door) = started(folder.path(), DoorKind::Unix, root);
+        let most = CONNECTIONS + STRANGERS;
+        // The rest of them waits to be accepted.
+        let connect = || UnixStream::connect(&door).unwrap();
+        let silent: Vec<_> = (0..most + 60).map(|_| connect()).collect();
+        let until = Instant::now() + PATIENCE / 2;
+        while sockets(&door) <= most && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(sockets(&door), most + 1);
+        drop((silent, server));
+    }
+
     #[test]
     fn who_does_not_know_the_token_keeps_no_place_of_the_agent() {
         let folder = tempfile::tempdir().unwrap();
@@ -418,15 +455,16 @@ mod tests {
 
     /// Sends a descriptor over a socket, with a byte.
     fn send(over: &UnixStream, descriptors: &[BorrowedFd<'_>]) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
         let byte = [IoSlice::new(b"x")];
         sendmsg(over, &byte, &mut control, SendFlags::empty()).unwrap();
     }
 
-    /// Sends a socket to a door whose close lasts for a day, and closes its own copies.
-    fn send_what_cannot_be_closed(door: &Path) -> UnixStream {
+    /// Sends a socket to a door whose close lasts until its peer is closed, and closes
+    /// its own copies. Returns the client and the peer.
+    fn send_what_cannot_be_closed(door: &Path) -> (UnixStream, TcpStream) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let reader = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut writer, _) = listener.accept().unwrap();
@@ -435,13 +473,10 @@ mod tests {
         while writer.write(&[0; 1 << 16]).is_ok() {}
         set_socket_linger(&writer, Some(Duration::from_secs(100_000))).unwrap();
         writer.set_nonblocking(false).unwrap();
-        let (here, there) = UnixStream::pair().unwrap();
-        send(&here, &[writer.as_fd(), reader.as_fd()]);
         let client = UnixStream::connect(door).unwrap();
-        // The last to close the pair of sockets is the server.
-        drop((writer, reader, here));
-        send(&client, &[there.as_fd()]);
-        client
+        // The last to close it is the server.
+        send(&client, &[writer.as_fd()]);
+        (client, reader)
     }
 
     #[test]
@@ -451,12 +486,13 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let root = getppid().unwrap();
             let (server, door) = started(folder.path(), DoorKind::Unix, root);
-            let client = send_what_cannot_be_closed(&door);
+            let (client, peer) = send_what_cannot_be_closed(&door);
             client.set_read_timeout(Some(patience)).unwrap();
             let _ = (&client).read(&mut [0]);
             let (journal, _) = server.finish().unwrap();
             let classes: Vec<_> = journal.faults().iter().map(|fault| fault.class).collect();
             assert_eq!(classes, [FailureClass::HookChannelInvalid], "{patience:?}");
+            drop((client, peer));
         }
     }
 

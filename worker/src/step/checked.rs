@@ -44,7 +44,9 @@ impl Lane {
             }
             Ok(end) => {
                 match end {
-                    CheckEnd::Withdraw => self.withdraw(owner, landed)?,
+                    CheckEnd::Withdraw => {
+                        attempt.log.has_reverted |= self.withdraw(owner, landed)?;
+                    }
                     _ => landed.unmark(),
                 }
                 attempt.log.discard_from(mark);
@@ -84,16 +86,17 @@ impl Lane {
         failure.into()
     }
 
-    /// Takes landed work that nothing verifies off the target.
+    /// Takes landed work that nothing verifies off the target; returns whether a commit
+    /// reverts it.
     fn withdraw(
         &self,
         owner: &CommandOwner<'_>,
         landed: AdvancedLanding,
-    ) -> Result<(), StageError> {
+    ) -> Result<bool, StageError> {
         let mut failure = Box::<StepFailure>::default();
         self.take_off(&mut failure, owner.step_id, landed)?;
         match failure.classes.is_empty() {
-            true => Ok(()),
+            true => Ok(failure.has_reverted),
             false => Err(failure.into()),
         }
     }

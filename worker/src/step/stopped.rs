@@ -265,7 +265,8 @@ impl Lane {
             (Ok(()), Some(landing)) => landing.unmark(),
             (Ok(()), None) => {}
         }
-        let is_due = has_landed || stopping.failure.has_reverted;
+        let has_reverted = stopping.failure.has_reverted || stopping.log.has_reverted;
+        let is_due = has_landed || has_reverted;
         if !is_due || stopping.failure.lane_lost.is_some() {
             return;
         }

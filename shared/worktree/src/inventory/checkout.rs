@@ -20,11 +20,8 @@ pub(super) fn find(git: &Repository, worktrees: &[Worktree]) -> Vec<LeftCheckout
     let Some(Ok((main, mut lanes))) = known else {
         return Vec::new();
     };
-    // The folder of one that is locked may come back.
-    let stays = worktrees
-        .iter()
-        .filter(|worktree| worktree.is_there || worktree.locked.is_some());
-    lanes.extend(stays.map(|worktree| lane_name(&worktree.path)));
+    // The folder of one that git knows may come back.
+    lanes.extend(worktrees.iter().map(|worktree| lane_name(&worktree.path)));
     let mut found: Vec<LeftCheckout> = fs::read_dir(verifications(&main))
         .into_iter()
         .flatten()
@@ -66,7 +63,7 @@ pub(super) fn lanes(main: &Path) -> Result<BTreeSet<String>, StoreError> {
 
 /// Returns whether the harness made a checkout: it keeps files of the lane, or the
 /// checkout has the harness's own `.git` file.
-fn is_ours(state: &LaneState) -> bool {
+pub(super) fn is_ours(state: &LaneState) -> bool {
     let is_kept = fs::symlink_metadata(&state.folder).is_ok_and(|found| found.is_dir());
     let link = || {
         let limit = u64::try_from(NO_REPOSITORY.len()).unwrap_or(0);

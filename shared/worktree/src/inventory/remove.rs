@@ -65,7 +65,8 @@ impl Inventory {
         let name = path.file_name().and_then(OsStr::to_str);
         let name = name.ok_or_else(changed)?;
         let state = LaneState::named(&main, name);
-        if state.checkout != path || checkout::lanes(&main)?.contains(name) {
+        let has_lane = checkout::lanes(&main)?.contains(name);
+        if state.checkout != path || has_lane || !checkout::is_ours(&state) {
             return Err(changed());
         }
         let guard = self.guard()?;

@@ -44,11 +44,15 @@ impl ProvisionSite<'_> {
                     && folder.worktree.parent() == Some(&*self.root)
                     && !wanted.contains(&folder.worktree);
                 if is_surplus {
-                    let removed = self
-                        .remove_surplus(&mut record, &folder, LaneWork::Kept)
-                        .and_then(|()| self.remove_files_of(&folder));
+                    let removed = self.remove_surplus(&mut record, &folder, LaneWork::Kept);
                     let result = match removed {
-                        Ok(()) => ProvisionResult::Removed,
+                        Ok(()) => {
+                            // What is left is found as a checkout without a lane.
+                            if let Err(why) = self.remove_files_of(&folder) {
+                                tracing::warn!(why, "the checkout of a removed lane is left");
+                            }
+                            ProvisionResult::Removed
+                        }
                         Err(why) => ProvisionResult::Surplus(why),
                     };
                     outcomes.push(LaneOutcome {

@@ -29,7 +29,7 @@ impl TimeLimit {
     }
 
     /// Returns the limit of any other command.
-    pub(super) const fn of_verification(time: Duration) -> Self {
+    pub(super) const fn of_other(time: Duration) -> Self {
         Self {
             time,
             setting: "`verify_limit`",

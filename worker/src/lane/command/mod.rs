@@ -269,7 +269,7 @@ impl Lane {
         let limits = &self.batch.settings.limits;
         match phase.is_work() {
             true => TimeLimit::of_work(limits.step, owner.used(phase).worked, budget.time),
-            false => TimeLimit::of_verification(limits.verify),
+            false => TimeLimit::of_other(limits.verify),
         }
     }
 

@@ -87,7 +87,7 @@ pub(super) struct Confined {
     scratch: Option<Scratch>,
 }
 
-/// Where what the sign-in files of the user's had before the batch is kept.
+/// Keeps the earlier content of the user's sign-in files.
 #[derive(Debug)]
 struct ReplacedFiles {
     folder: PrivateFolder,
@@ -187,7 +187,7 @@ impl Confined {
             let keep = |file: &Path, before: &[u8]| self.replaced.as_ref()?.keep(file, before);
             for TakenBack { file, before } in self.agent.take_back(&home.home(), keep) {
                 let (file, before) = (file.display(), before.display());
-                tracing::warn!(%file, %before, "an agent changed its sign-in; what it was is kept");
+                tracing::warn!(%file, %before, "an agent renewed its sign-in; what the file had is kept");
             }
         }
         let facts = self.proxy.take().map(Proxy::finish);
