@@ -74,8 +74,7 @@ impl PrivateFolder {
     }
 
     /// Keeps what a sign-in file of the user's has before a batch replaces it; returns
-    /// the copy, which is whole. The oldest copies are removed beyond
-    /// [`REPLACED_MAX`].
+    /// the copy, which is whole. Of all copies the latest 32 stay.
     ///
     /// # Errors
     ///
