@@ -245,7 +245,6 @@ pub(crate) struct Machine {
     stale: bool,
     draining: bool,
     store_lost: bool,
-    lanes_lost: usize,
     startup_refused: bool,
     dispatched: bool,
     finished: bool,
@@ -268,7 +267,6 @@ impl Machine {
             stale: true,
             draining: false,
             store_lost: false,
-            lanes_lost: 0,
             startup_refused: false,
             dispatched: false,
             finished: false,
@@ -298,11 +296,6 @@ impl Machine {
     /// Returns whether a step runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.lanes.iter().any(|lane| lane.state == LaneState::Busy)
-    }
-
-    /// Returns how many lanes had to be disabled.
-    pub(crate) const fn lanes_lost(&self) -> usize {
-        self.lanes_lost
     }
 
     /// Returns whether memory or trajectory were lost in the middle.
@@ -343,7 +336,7 @@ impl Machine {
             MachineEvent::Looked => {}
             MachineEvent::BootFailed { lane, class } => {
                 self.startup_refused |= class == FailureClass::StartupCheckFailed;
-                self.lose(lane);
+                self.lanes[lane].becomes(LaneState::Retired);
             }
             MachineEvent::Passed(pass) => self.passed(pass, now, effects),
             MachineEvent::StepEnded {
@@ -362,7 +355,7 @@ impl Machine {
             }
             MachineEvent::Answered { lane, lane_lost } => self.release(lane, lane_lost, effects),
             MachineEvent::Panicked { lane, claim } => {
-                self.lose(lane);
+                self.lanes[lane].becomes(LaneState::Retired);
                 self.stale = true;
                 effects.extend(claim.map(Effect::Release));
             }
@@ -437,13 +430,8 @@ impl Machine {
             && self.lanes.iter().any(has_waited)
     }
 
-    fn lose(&mut self, lane: LaneIndex) {
-        self.lanes[lane].becomes(LaneState::Retired);
-        self.lanes_lost += 1;
-    }
-
     fn retire_lost<C>(&mut self, lane: LaneIndex, effects: &mut Vec<Effect<C>>) {
-        self.lose(lane);
+        self.lanes[lane].becomes(LaneState::Retired);
         effects.push(Effect::Retire(lane));
     }
 

@@ -146,7 +146,7 @@ struct Shell<'a> {
     batch: Arc<Batch>,
     /// The lanes that could not be created.
     left_out: Vec<DisabledLane>,
-    /// Those, and the lanes that are disabled.
+    /// The lanes that get no more work.
     disabled: Vec<DisabledLane>,
     machine: Machine,
     spare: Option<SpareSite>,

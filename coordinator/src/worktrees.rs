@@ -13,10 +13,9 @@ use premath_kernel::json::plain::plain;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::deadline::Deadline;
 use premath_kernel::policy::landing::LandingMode;
+use premath_kernel::policy::program::{self, ProgramVerdict};
 use premath_memory::clock;
-use premath_worktree::provision::{
-    Absence, LaneOutcome, Provision, ProvisionError, ProvisionResult,
-};
+use premath_worktree::provision::{LaneOutcome, Provision, ProvisionError, ProvisionResult};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -91,21 +90,18 @@ pub(crate) fn of(
     }
 }
 
-/// Refuses a command whose program is in the main worktree and not in lanes. A setup or
-/// a build may make it there: a warning is enough then, and none where git ignores it
-/// and there is a setup.
+/// Looks for commands whose program is in the main worktree and not in lanes.
 fn require_programs(provision: &Provision, settings: &Settings) -> Result<(), u8> {
     let has_setup = settings.setup.is_some() || settings.hooks.boot.is_some();
     for (program, path) in settings.programs_by_path() {
         let absence = provision.absence_of(&path);
         let absence = absence.map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
+        let Some(absence) = absence else { continue };
         let detail = format!("`{program}` is not in the commit that lanes begin at");
-        match (absence, has_setup) {
-            (None, _) | (Some(Absence::Ignored), true) => {}
-            (Some(Absence::Ignored), false) | (Some(Absence::Uncommitted), true) => {
-                say(&format!("warning: {detail}"));
-            }
-            (Some(Absence::Uncommitted), false) => {
+        match program::verdict(absence, has_setup) {
+            ProgramVerdict::Accept => {}
+            ProgramVerdict::Warn => say(&format!("warning: {detail}")),
+            ProgramVerdict::Refuse => {
                 say(&format!("error: {detail}"));
                 say("hint: commit it, or make it in lanes by `setup_cmd`");
                 return Err(exit::USAGE);

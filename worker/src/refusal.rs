@@ -15,7 +15,7 @@ use premath_kernel::record::session::{self, SessionState, SessionWrite};
 use premath_kernel::record::trajectory::{StepRow, batch_id, batch_refused_row};
 use premath_kernel::record::witness::RefusalWitness;
 use premath_memory::ignored::exclude_from_status;
-use premath_memory::projection::{self, ProjectionError};
+use premath_memory::projection::{self, ProjectionError, PublishedCopy};
 use premath_memory::roots::{LaneRoots, LaneState, MemoryRoots};
 use premath_memory::{Trajectory, TrajectoryFileError, WorktreeLock, clock};
 use premath_worktree::tree::Tree;
@@ -122,8 +122,11 @@ fn write_session(
         ..SessionWrite::default()
     };
     let session = session::write(prior, write, clock::now().wall);
-    projection::write_copy((&worktree, &published), &session)?;
-    projection::write_session(&state.session, &session)
+    let copy = PublishedCopy {
+        worktree: &worktree,
+        file: &published,
+    };
+    projection::write_published(&state.session, copy, &session)
 }
 
 fn session_path(flags: &LoopFlags, worktree: &Path) -> Result<PathBuf, ProjectionError> {

@@ -262,7 +262,7 @@ fn put(stream: &mut impl Write, lines: &str) {
 }
 
 /// Returns the beginning of a commit's id.
-fn abbreviated(commit: &str) -> &str {
+pub(super) fn abbreviated(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 

@@ -165,7 +165,7 @@ impl<W: Write> Reporter for JsonReporter<W> {
             exit_code: summary.exit_code,
             elapsed_ms: u64::try_from(summary.elapsed.as_millis()).unwrap_or(u64::MAX),
             issues,
-            lanes_lost: summary.lanes_lost,
+            lanes_lost: summary.disabled.len(),
             cycle_path: summary.cycle.as_deref(),
             counts: &summary.counts,
             landing: summary.landing.clone(),

@@ -231,9 +231,7 @@ pub struct Summary {
     pub elapsed: Duration,
     /// By issue: the last worker, the attempts in this batch, the last report.
     pub issues: Vec<(WorkerName, u32, StepReport)>,
-    /// How many lanes had to be disabled.
-    pub lanes_lost: usize,
-    /// Those lanes, with the reasons.
+    /// The lanes that had to be disabled, with the reasons.
     pub disabled: Vec<DisabledLane>,
     /// A cycle among the active issues, where there is one.
     pub cycle: Option<Vec<String>>,

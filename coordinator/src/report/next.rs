@@ -4,6 +4,7 @@ use super::Summary;
 use super::why::changed_nothing;
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::json::plain::{plain, shell_word};
+use premath_kernel::record::salvage;
 
 /// How many commands of a kind, or issues that wait, are reported.
 const SHOWN: usize = 5;
@@ -101,10 +102,7 @@ fn waiting(summary: &Summary) -> Vec<String> {
 /// Returns the branch here that what a step left is on; it may be named with
 /// more beside it.
 fn branch_of(report: &StepReport) -> Option<&str> {
-    let salvage = report.salvage.as_deref()?;
-    let is_here = !salvage.contains(" (in world ");
-    let branch = salvage.split(", ").next()?;
-    (is_here && branch.starts_with("harness/salvage/")).then_some(branch)
+    salvage::branches(report.salvage.as_deref()?).next()
 }
 
 /// Leaves out what is too much to read, and says how much that is.

@@ -29,7 +29,7 @@ pub(crate) fn observation(summary: &Summary, mode: &MutationMode) -> Observation
             .cycle
             .as_ref()
             .map_or(0, |path| path.len().saturating_sub(1)),
-        lanes_lost: summary.lanes_lost,
+        lanes_lost: summary.disabled.len(),
         landing_missing: landing.map_or(0, |check| check.missing.len()),
         push_failed: summary.push_failure.is_some(),
         tips: summary.tips.iter().filter(|tip| !tip.passed).count(),

@@ -1,6 +1,6 @@
 //! The lines at the end of a batch, for a person.
 
-use super::human::{ending, seconds};
+use super::human::{abbreviated, ending, seconds};
 use super::next::next;
 use super::sensitive::section;
 use super::why::why;
@@ -77,7 +77,7 @@ fn issues(summary: &Summary) -> Vec<String> {
 /// Says where a step's work is: in another world, in a commit, on a branch.
 fn kept_at(report: &StepReport) -> String {
     let commit = report.commit.as_ref();
-    let commit = commit.map(|id| format!("commit {}", &id[..id.len().min(10)]));
+    let commit = commit.map(|id| format!("commit {}", abbreviated(id)));
     let world = report.world.as_ref();
     let world = world.map(|world| plain(&world.to_string()).into_owned());
     let kept = [world, commit.or_else(|| report.salvage.clone())];
@@ -198,8 +198,8 @@ fn warnings(summary: &Summary) -> Vec<String> {
     if let Some(warning) = foreign_warning(&summary.foreign_rows) {
         lines.push(format!("warning: {}", plain(&warning)));
     }
-    if summary.lanes_lost > 0 {
-        lines.push(format!("{} lane(s) disabled", summary.lanes_lost));
+    if !summary.disabled.is_empty() {
+        lines.push(format!("{} lane(s) disabled", summary.disabled.len()));
         lines.extend(disabled(&summary.disabled, &summary.batch_id));
     }
     if summary.acts_under.mutation_mode == MutationMode::HUMAN_OVERRIDE {
@@ -253,7 +253,7 @@ fn of_tips(summary: &Summary) -> Vec<String> {
 
 /// Says why a batch that ended by itself worked on nothing.
 fn nothing_ready(summary: &Summary) -> Option<String> {
-    let is_whole = summary.lanes_lost == 0 && summary.ended_by.is_none();
+    let is_whole = summary.disabled.is_empty() && summary.ended_by.is_none();
     if !summary.issues.is_empty() || !is_whole || summary.exit_code != exit::OK {
         return None;
     }

@@ -19,7 +19,7 @@ impl Shell<'_> {
     /// Records the lanes that could not be created, and says what the batch that
     /// continues is bound by from the start.
     pub(super) fn begin(&mut self) {
-        for lane in self.left_out.clone() {
+        for lane in std::mem::take(&mut self.left_out) {
             self.disable(None, lane);
         }
         let account = self.batch.account();

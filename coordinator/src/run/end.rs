@@ -36,14 +36,13 @@ impl Shell<'_> {
         let (landing, is_missing) = self.check_landing();
         let push_failure = self.batch.landing.pushes().failure.clone();
         let tips = self.batch.tips();
-        let lanes_lost = self.machine.lanes_lost() + self.left_out.len();
         let ended_by = self.batch.admission().ended_by();
         let end = LoopEnd {
             signal: self.batch.interrupt.last_signal(),
             store_lost: self.machine.store_lost(),
             refused: self.machine.refused_at_startup(),
             failed: endings.values().any(|(_, ended)| *ended == Some(false)),
-            lane_lost: lanes_lost > 0,
+            lane_lost: !self.disabled.is_empty(),
             missing: is_missing,
             unpushed: push_failure.is_some(),
             tip_fails: tips.iter().any(|tip| !tip.passed),
@@ -60,7 +59,6 @@ impl Shell<'_> {
             counts: memory.view(|view| view.counts()).unwrap_or_default(),
             waiting: memory.view(|view| waiting(&view)).unwrap_or_default(),
             issues: self.worked_on(&endings),
-            lanes_lost,
             disabled: std::mem::take(&mut self.disabled),
             cycle: self.cycle_reported.take(),
             landing,

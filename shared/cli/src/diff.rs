@@ -4,11 +4,11 @@ use crate::answer::{Answer, Finished};
 use crate::attempt::Attempt;
 use crate::error::{CliError, WorkError};
 use crate::paths::variable;
-use crate::salvage;
 use clap::Args;
 use harness_worker::settings::{LoopFlags, Settings};
 use premath_kernel::policy::landing::DEFAULT_TARGET;
 use premath_kernel::record::audit::WitnessRef;
+use premath_kernel::record::salvage::branches;
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::StepRow;
 use premath_memory::roots::MemoryRoots;
@@ -115,7 +115,7 @@ fn left(row: &StepRow, roots: &MemoryRoots) -> Result<Compare, CliError> {
         return committed(row, commit, &commits);
     }
     let named = row.salvage.as_deref().into_iter();
-    let mut named = named.flat_map(salvage::branches).peekable();
+    let mut named = named.flat_map(branches).peekable();
     let first = named.peek().copied();
     if let Some(branch) = named.find(|branch| !commits.lacks_branch(branch)) {
         let target = target(roots);

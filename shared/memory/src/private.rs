@@ -15,9 +15,6 @@ const SECRET_BYTES: usize = 32;
 /// The longest secret that is read.
 const SECRET_MAX: u64 = 4096;
 
-/// How many earlier contents of sign-in files are kept.
-const REPLACED_MAX: usize = 32;
-
 /// The private folder of a repository.
 #[derive(Clone, Debug)]
 pub struct PrivateFolder {
@@ -25,7 +22,7 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// The folder in it of what sign-in files had before.
+    /// The subfolder with earlier contents of sign-in files.
     pub(crate) const REPLACED: &'static str = "sign-in";
 
     /// Names the folder.
@@ -73,35 +70,31 @@ impl PrivateFolder {
         }
     }
 
-    /// Keeps what a sign-in file of the user's has before a batch replaces it; returns
-    /// the copy, which is whole. Of all copies the latest 32 stay.
+    /// Saves the content of a sign-in file before a batch replaces it by what a step
+    /// left. Returns the copy; none where the content is what a batch wrote before, so
+    /// that steps cannot crowd out what the user had.
     ///
     /// # Errors
     ///
     /// [`StoreError::Io`].
     pub fn keep_replaced(
         &self,
-        batch: &str,
         file: &Path,
-        bytes: &[u8],
-    ) -> Result<PathBuf, StoreError> {
+        (before, after): (&[u8], &[u8]),
+    ) -> Result<Option<PathBuf>, StoreError> {
         self.prepare_below(Self::REPLACED)?;
         let folder = self.path.join(Self::REPLACED);
-        let kept = folder.join(name_of_copy(batch, file, bytes));
-        if fs::symlink_metadata(&kept).is_err() {
-            artifact::write_durably(&kept, bytes)?;
+        let place = canonical::sha256_hex(file.as_os_str().as_encoded_bytes());
+        let written = folder.join(format!("{}.written", &place[..12]));
+        let [old, new] = [before, after].map(canonical::sha256_hex);
+        let is_own = artifact::read(&written)?.as_deref() == Some(old.as_bytes());
+        let name = token::encode(&file.file_name().unwrap_or_default().to_string_lossy());
+        let kept = folder.join(format!("{}-{}-{name}", &place[..12], &old[..12]));
+        if !is_own && fs::symlink_metadata(&kept).is_err() {
+            artifact::write_durably(&kept, before)?;
         }
-        // Names of batches begin with their time.
-        let names = fs::read_dir(&folder).into_iter().flatten().flatten();
-        let mut copies: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
-        copies.sort();
-        copies.retain(|copy| *copy != kept);
-        let surplus = (copies.len() + 1).saturating_sub(REPLACED_MAX);
-        for old in copies.iter().take(surplus) {
-            // Another lane may remove it at the same time.
-            let _ = fs::remove_file(old);
-        }
-        Ok(kept)
+        artifact::write_durably(&written, new.as_bytes())?;
+        Ok((!is_own).then_some(kept))
     }
 
     fn prepare(&self) -> Result<(), StoreError> {
@@ -131,15 +124,6 @@ impl PrivateFolder {
         file.sync_all()?;
         Ok(secret)
     }
-}
-
-/// Names a copy by batch, file and content, so that none takes the place of another.
-fn name_of_copy(batch: &str, file: &Path, bytes: &[u8]) -> String {
-    let place = canonical::sha256_hex(file.as_os_str().as_encoded_bytes());
-    let content = canonical::sha256_hex(bytes);
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let [batch, name] = [batch, &*name].map(token::encode);
-    format!("{batch}-{}-{}-{name}", &place[..12], &content[..12])
 }
 
 fn prepare(path: &Path) -> Result<(), StoreError> {
@@ -207,27 +191,31 @@ mod tests {
         std::os::unix::fs::symlink(root.path().join("moved"), folder.path()).unwrap();
         folder.secret("token").unwrap_err();
     }
+
     #[test]
-    fn all_that_a_batch_replaced_is_kept_and_the_oldest_copies_go() {
+    fn what_the_user_had_is_kept_and_what_steps_left_is_not() {
         let root = tempfile::tempdir().unwrap();
         let folder = PrivateFolder::of(&MemoryRoots::at(root.path()));
         let file = Path::new("/u/.codex/auth.json");
-        let first = folder.keep_replaced("hb1_2", file, b"mine").unwrap();
-        let again = folder.keep_replaced("hb1_2", file, b"mine").unwrap();
-        assert_eq!(first, again);
-        // The user signed in again meanwhile.
-        let second = folder.keep_replaced("hb1_2", file, b"new").unwrap();
-        assert_eq!(fs::read(&first).unwrap(), b"mine");
-        assert_eq!(fs::read(&second).unwrap(), b"new");
-        let other = Path::new("/u/.gemini/oauth_creds.json");
-        let beside = folder.keep_replaced("hb1_2", other, b"other").unwrap();
-        assert_ne!(first, beside);
-        for batch in 0..REPLACED_MAX {
-            let batch = format!("hb1_3{batch:03}");
-            folder.keep_replaced(&batch, file, b"later").unwrap();
+        let keep = |before: &str, after: &str| {
+            let contents = (before.as_bytes(), after.as_bytes());
+            folder.keep_replaced(file, contents).unwrap()
+        };
+        let first = keep("mine", "theirs 0").unwrap();
+        for step in 0..40 {
+            let [before, after] = [step, step + 1].map(|step| format!("theirs {step}"));
+            assert_eq!(keep(&before, &after), None);
         }
-        assert!(!first.exists() && !beside.exists());
-        let mode = fs::metadata(folder.path().join(PrivateFolder::REPLACED)).unwrap();
-        assert_eq!(mode.permissions().mode() & 0o777, 0o700);
+        // The user signs in again.
+        let second = keep("mine again", "theirs").unwrap();
+        assert_eq!(fs::read(&first).unwrap(), b"mine");
+        assert_eq!(fs::read(&second).unwrap(), b"mine again");
+        // The replacement failed, and is tried again.
+        assert_eq!(keep("mine again", "theirs"), Some(second));
+        let other = Path::new("/u/.gemini/oauth_creds.json");
+        let beside = folder.keep_replaced(other, (b"mine", b"theirs")).unwrap();
+        assert_ne!(beside, Some(first));
+        let at = folder.path().join(PrivateFolder::REPLACED);
+        assert_eq!(mode(&at), 0o700);
     }
 }

@@ -90,15 +90,24 @@ fn parsed_ledger(path: &Path, bytes: &[u8]) -> Result<FeatureLedger, ProjectionE
     })
 }
 
-/// Writes a session or a feature ledger, and the same to a place where people
-/// look, as [`write_copy`] does: what refuses the copy is logged and nothing else.
+/// Where people look for a session or a feature ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct PublishedCopy<'a> {
+    /// The worktree.
+    pub worktree: &'a Path,
+    /// The file, in the worktree or where the operator chose.
+    pub file: &'a Path,
+}
+
+/// Writes a session or a feature ledger, and the copy that people look at. If the copy
+/// cannot be written, the error is logged and ignored.
 ///
 /// # Errors
 ///
 /// [`ProjectionError::Store`].
 pub fn write_published(
     path: &Path,
-    copy: (&Path, &Path),
+    copy: PublishedCopy<'_>,
     document: &impl Serialize,
 ) -> Result<(), ProjectionError> {
     publish(path, copy, document).map(drop)
@@ -107,7 +116,7 @@ pub fn write_published(
 /// Writes a document to both places; returns its text.
 fn publish(
     path: &Path,
-    copy: (&Path, &Path),
+    copy: PublishedCopy<'_>,
     document: &impl Serialize,
 ) -> Result<Vec<u8>, ProjectionError> {
     let value = premath_kernel::json::canonical::value_of(document);
@@ -119,18 +128,13 @@ fn publish(
     Ok(text)
 }
 
-/// Writes the copy of a session that people look at. Below the worktree, the first of
-/// the two paths, no link is followed and none is replaced: steps write there.
-///
-/// # Errors
-///
-/// [`ProjectionError::Store`].
-pub fn write_copy(copy: (&Path, &Path), document: &impl Serialize) -> Result<(), ProjectionError> {
-    let value = premath_kernel::json::canonical::value_of(document);
-    Ok(copied(copy, &text_of(copy.1, &value)?)?)
-}
-
-fn copied((worktree, path): (&Path, &Path), text: &[u8]) -> Result<(), StoreError> {
+/// Writes the copy. Below the worktree no link is followed and none is replaced: steps
+/// write there.
+fn copied(copy: PublishedCopy<'_>, text: &[u8]) -> Result<(), StoreError> {
+    let PublishedCopy {
+        worktree,
+        file: path,
+    } = copy;
     let below = path.parent().and_then(|at| at.strip_prefix(worktree).ok());
     let is_plain = |at: &&Path| {
         at.components()
@@ -179,7 +183,7 @@ impl WrittenLedger {
     pub fn write_published(
         &mut self,
         path: &Path,
-        copy: (&Path, &Path),
+        copy: PublishedCopy<'_>,
         ledger: FeatureLedger,
     ) -> Result<(), ProjectionError> {
         let text = publish(path, copy, &ledger)?;
@@ -245,13 +249,16 @@ mod tests {
     fn a_ledger_that_was_written_is_what_the_file_says_also_after_others_changed_it() {
         let folder = tempfile::tempdir().unwrap();
         let [path, copy] = ["ledger.json", "copy.json"].map(|name| folder.path().join(name));
+        let published = PublishedCopy {
+            worktree: folder.path(),
+            file: &copy,
+        };
         let mut written = WrittenLedger::default();
         assert_eq!(written.read(&path).unwrap(), None);
         let mut ledger = None;
         for id in ["a", "b"] {
             let next = with(ledger, id);
-            let copies = (folder.path(), &*copy);
-            written.write_published(&path, copies, next).unwrap();
+            written.write_published(&path, published, next).unwrap();
             assert_eq!(fs::read(&path).unwrap(), fs::read(&copy).unwrap());
             let parsed = read_ledger(&path).unwrap();
             ledger = written.read(&path).unwrap();
@@ -263,7 +270,7 @@ mod tests {
         assert_eq!(same.read(&path).unwrap(), Some(kept));
         let other = with(None, "other");
         written
-            .write_published(&path, (folder.path(), &copy), with(ledger, "c"))
+            .write_published(&path, published, with(ledger, "c"))
             .unwrap();
         write_ledger(&path, &other).unwrap();
         assert_eq!(written.read(&path).unwrap(), Some(other));
@@ -279,18 +286,20 @@ mod tests {
         fs::write(&victim, "precious").unwrap();
         symlink(outside.path(), worktree.path().join(".premath")).unwrap();
         let ledger = with(None, "a");
-        let copies = (worktree.path(), &*copy);
-        write_published(&path, copies, &ledger).unwrap();
+        let published = PublishedCopy {
+            worktree: worktree.path(),
+            file: &copy,
+        };
+        write_published(&path, published, &ledger).unwrap();
         assert!(path.exists());
-        write_copy(copies, &ledger).unwrap_err();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         // Where the folder is gone it is made again.
         fs::remove_file(worktree.path().join(".premath")).unwrap();
-        write_copy(copies, &ledger).unwrap();
+        write_published(&path, published, &ledger).unwrap();
         // A link in the file's own place is replaced.
         fs::remove_file(&copy).unwrap();
         symlink(&victim, &copy).unwrap();
-        write_published(&path, copies, &ledger).unwrap();
+        write_published(&path, published, &ledger).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert_eq!(fs::read(&copy).unwrap(), fs::read(&path).unwrap());
     }

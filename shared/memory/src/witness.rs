@@ -32,7 +32,7 @@ pub fn write(
     Ok(format!("ciwitness://{step}/{phase}/{digest}"))
 }
 
-/// The largest witness that is read for the sake of a line.
+/// The largest witness that is read.
 const READ_MAX: u64 = 16 << 20;
 
 /// Reads a witness document below a root, where a step may have put anything in its

@@ -16,6 +16,7 @@ pub use guard::Guard;
 pub(crate) use probe::{DEEPEST, LONGEST, probe};
 
 use premath_memory::lane_record::FolderId;
+use premath_memory::roots::LaneState;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -64,6 +65,19 @@ pub fn remove_entry(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
 /// removed; where it refuses a folder below it, what came before is gone.
 pub fn remove_owned(path: &Path, guard: &Guard) -> Result<(), RemovalError> {
     remove_within(path, guard, RemovalBounds::default())
+}
+
+/// Removes what the harness keeps of a lane beside its worktree. What shows that the
+/// rest is the harness's goes last.
+///
+/// # Errors
+///
+/// As [`remove_owned`].
+pub(crate) fn remove_lane_files(state: &LaneState, guard: &Guard) -> Result<(), RemovalError> {
+    let places = [&state.changes, &state.checkout, &state.folder];
+    places
+        .into_iter()
+        .try_for_each(|place| remove_owned(place, guard))
 }
 
 /// Does as [`remove_owned`], within other bounds.

@@ -25,13 +25,19 @@ pub struct FailedCommand {
     pub(crate) classes: Vec<String>,
     /// The last line that it printed, or how it ended; one line, of a bounded length.
     pub(crate) reason: String,
-    /// The stream file that has text; that of the error output where neither has any.
-    pub(crate) output: PathBuf,
-    /// Whether it printed anything.
-    pub(crate) has_printed: bool,
+    /// The stream file that has text; none where the command printed nothing.
+    pub(crate) output: Option<PathBuf>,
     /// Ignored files of the main checkout that a verification does not have, at most
     /// eight.
     pub(crate) absent: Vec<String>,
+}
+
+impl FailedCommand {
+    /// Returns whether an interrupt ended it, which shows nothing about the base.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        let cut = FailureClass::StepInterrupted.as_str();
+        self.classes.iter().any(|class| class == cut)
+    }
 }
 
 impl fmt::Display for FailedCommand {
@@ -104,8 +110,7 @@ mod tests {
                 class: FailureClass::StartupCheckFailed,
                 classes: classes.iter().map(|&class| class.to_owned()).collect(),
                 reason: "base-is-red".to_owned(),
-                output: PathBuf::new(),
-                has_printed: true,
+                output: None,
                 absent: Vec::new(),
             };
             failed.to_string()

@@ -34,7 +34,7 @@ pub(super) struct Knowledge {
     pub(super) account: Account,
     /// The issues that failed in one batch after another.
     pub(super) streaks: FailureStreaks,
-    /// How many issues this batch gave up, as of its end.
+    /// How many issues this batch gave up; set when it ends.
     given_up: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Knowledge {
             .unwrap_or_default()
     }
 
-    /// Returns how many issues a batch does not try again, or did not at its end.
+    /// Returns how many issues the batch does not try again.
     pub(super) fn given_up(&self, batch: &BatchId) -> u64 {
         self.given_up
             .unwrap_or_else(|| self.used_up(batch).len() as u64)
@@ -209,10 +209,11 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::holder::batch_holder;
     use jiff::Timestamp;
     use premath_kernel::policy::retry::RetryVerdict;
     use premath_kernel::record::trajectory::{
-        BatchHolder, BatchRecord, RetryRecord, batch_end_row, batch_start_row,
+        BatchRecord, RetryRecord, batch_end_row, batch_start_row,
     };
 
     fn escalated(batch: &BatchId, issue: &str) -> StepRow {
@@ -238,13 +239,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let record = BatchRecord {
             settings_digest: "d".to_owned(),
-            holder: BatchHolder {
-                host: "h".into(),
-                boot_id: "b".into(),
-                pid: 1,
-                started: 1,
-                pid_ns: None,
-            },
+            holder: batch_holder(None),
         };
         let mut knowledge = Knowledge::default();
         for row in [

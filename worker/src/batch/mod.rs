@@ -173,8 +173,9 @@ impl Batch {
         })
     }
 
-    /// Records that landed work may not be pushed yet: its batch was cut.
-    fn owe_push(&self) {
+    /// Records that the remote may not have what is on the target yet: the batch was
+    /// cut, or landed work was reverted.
+    pub(crate) fn owe_push(&self) {
         self.owes_push.store(true, Ordering::Relaxed);
     }
 

@@ -73,7 +73,9 @@ fn problem(repository: &Path, failed: &FailedCommand) -> String {
         let absent = failed.absent.join(", ");
         text.push_str(&format!("; the checkout does not have {absent}"));
     }
-    let end = printed(repository, &failed.output).unwrap_or_else(|| failed.reason.clone());
+    let output = failed.output.as_deref();
+    let end = output.and_then(|path| printed(repository, path));
+    let end = end.unwrap_or_else(|| failed.reason.clone());
     format!("{text}; {end}")
 }
 

@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
 /// How long a client may take to send the token.
-const TOKEN_PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const TOKEN_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which kind of door a command can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,11 @@ impl Door {
 }
 
 impl OpenDoor {
+    /// Returns whether a connection is known to be the command's when it is accepted.
+    pub(super) const fn admits_at_once(&self) -> bool {
+        matches!(self, Self::Unix(..))
+    }
+
     /// Takes the next connection.
     pub(super) async fn accept(&self) -> io::Result<Knock> {
         Ok(match self {

@@ -33,7 +33,7 @@ use premath_kernel::json::id::WorkerName;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::live::LiveLaneState;
 use premath_kernel::record::session::{Session, SessionState, SessionWrite};
-use premath_memory::projection::{ProjectionError, WrittenLedger, write_published};
+use premath_memory::projection::{ProjectionError, PublishedCopy, WrittenLedger, write_published};
 use premath_memory::roots::{LaneRoots, LaneState};
 use premath_memory::{StoreError, WorktreeLock, clock};
 use premath_worktree::tree::Tree;
@@ -99,7 +99,10 @@ impl Lane {
     pub(crate) fn write_session(&mut self, write: SessionWrite) -> Result<(), ProjectionError> {
         let session =
             premath_kernel::record::session::write(self.session.take(), write, clock::now().wall);
-        let copy = (self.roots.worktree(), &*self.roots.session);
+        let copy = PublishedCopy {
+            worktree: self.roots.worktree(),
+            file: &self.roots.session,
+        };
         let written = write_published(&self.home.session, copy, &session);
         self.session = Some(session);
         written

@@ -6,7 +6,7 @@ use premath_kernel::json::id::IssueId;
 use premath_kernel::json::reference::{self, RefSet};
 use premath_kernel::record::feature::{FeatureLedger, FeatureStatus, FeatureWrite};
 use premath_kernel::record::session::{SessionState, SessionStep, SessionWrite, StepWrite};
-use premath_memory::projection::ProjectionError;
+use premath_memory::projection::{ProjectionError, PublishedCopy};
 use premath_memory::{Claimed, clock};
 
 impl Lane {
@@ -98,7 +98,10 @@ impl Lane {
         }
         match ledger {
             Some(ledger) => {
-                let copy = (self.roots.worktree(), &*self.roots.ledger);
+                let copy = PublishedCopy {
+                    worktree: self.roots.worktree(),
+                    file: &self.roots.ledger,
+                };
                 self.written_ledger.write_published(path, copy, ledger)
             }
             None => Ok(()),

@@ -77,7 +77,7 @@ impl Saying<'_> {
             ExitCause::Exceeded(resource) => {
                 let name = resource.name();
                 Some(format!(
-                    "{subject} was killed: more than its limit of {name} (`{name}` under [limits])"
+                    "{subject} was killed: it exceeded its limit of {name} (`{name}` under [limits])"
                 ))
             }
             ExitCause::Exited | ExitCause::Stopped | ExitCause::SpawnFailed { .. } => None,
@@ -159,7 +159,7 @@ mod tests {
             (Resource::Processes, "processes"),
         ] {
             let killed = format!(
-                "the verification was killed: more than its limit of {name} (`{name}` under [limits])"
+                "the verification was killed: it exceeded its limit of {name} (`{name}` under [limits])"
             );
             let cause = ExitCause::Exceeded(resource);
             assert_eq!(line(cause.clone(), ""), format!("{killed}, no output"));

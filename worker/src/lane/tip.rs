@@ -8,7 +8,6 @@ use super::command::Phase;
 use super::warm::failed;
 use crate::cause::chain;
 use crate::supervisor::confine::scratch;
-use premath_kernel::failure::FailureClass;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action};
@@ -78,7 +77,7 @@ impl Lane {
         let recorded = self.batch.record(&row);
         self.batch.reached(Boundary::TipRecorded);
         match recorded {
-            Ok(()) if is_answered(&check) => clear(&debt, owed),
+            Ok(()) if check.is_answered() => clear(&debt, owed),
             Ok(()) => {}
             Err(error) => {
                 tracing::error!(%error, "the verification of the last commit was not recorded");
@@ -103,10 +102,9 @@ impl Lane {
         match ran {
             Ok(()) => {}
             Err(BootError::Command(failed)) => {
-                let cut = FailureClass::StepInterrupted.as_str();
-                let is_cut = failed.classes.iter().any(|class| class == cut);
                 check.passed = false;
-                check.output = (!is_cut).then(|| failed.output.to_string_lossy().into_owned());
+                let output = failed.output.as_ref().filter(|_| !failed.is_interrupted());
+                check.output = output.map(|path| path.to_string_lossy().into_owned());
                 check.failure_classes = failed.classes;
             }
             Err(error) => {
@@ -144,13 +142,6 @@ impl Lane {
             ran.map(Some)
         })
     }
-}
-
-/// Returns whether a verification ran until it passed or failed; one that was
-/// cut, or could not be run, is still due.
-fn is_answered(check: &TipCheck) -> bool {
-    let cut = FailureClass::StepInterrupted.as_str();
-    check.detail.is_none() && check.failure_classes.iter().all(|class| class != cut)
 }
 
 fn clear(debt: &TipDebt, owed: Result<Option<Owed>, StoreError>) {

@@ -16,6 +16,7 @@ use crate::supervisor::Supervisor;
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
+use premath_kernel::record::salvage;
 use premath_kernel::record::session::{SessionStep, StepWorld};
 use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
@@ -255,7 +256,7 @@ impl Lane {
     /// Names where work is kept, with the world that it is kept in.
     pub(crate) fn kept(&self, salvage: String) -> String {
         match &self.away {
-            Some(away) => format!("{salvage} (in world {})", away.name),
+            Some(away) => salvage::in_world(&salvage, &away.name),
             None => salvage,
         }
     }

@@ -9,12 +9,14 @@
 
 use premath_evidence::Agent;
 use premath_memory::untrusted::UntrustedFolder;
+use premath_platform::file::open_regular;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Returns the variables that lead an agent to its folder; in a private home it
 /// is where it usually is.
@@ -40,13 +42,16 @@ pub(crate) struct AgentState {
     copied: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-/// A sign-in file that has what a command left.
+/// A sign-in file that a renewed one replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TakenBack {
     pub(crate) file: PathBuf,
-    /// What it had before the batch.
-    pub(crate) before: PathBuf,
+    /// The copy of what the user had; none where a batch had replaced that before.
+    pub(crate) kept: Option<PathBuf>,
 }
+
+/// Held while a sign-in file is compared, saved and replaced: lanes share them.
+static REPLACING: Mutex<()> = Mutex::new(());
 
 impl AgentState {
     /// Finds the state of the agent that a command is, or that it names.
@@ -132,12 +137,13 @@ impl AgentState {
         Ok(())
     }
 
-    /// Takes renewed tokens back; returns the files that were written. `keep` keeps what
-    /// a file had before and returns the copy; without one nothing is replaced.
+    /// Takes renewed tokens back; returns the files that were replaced. `keep` saves what
+    /// a file has before, the first of the two contents; where it cannot, the file is
+    /// not replaced.
     pub(crate) fn take_back(
         &self,
         private: &Path,
-        keep: impl Fn(&Path, &[u8]) -> Option<PathBuf>,
+        keep: impl Fn(&Path, (&[u8], &[u8])) -> io::Result<Option<PathBuf>>,
     ) -> Vec<TakenBack> {
         let mut taken = Vec::new();
         for (original, at) in &self.renewed {
@@ -147,17 +153,28 @@ impl AgentState {
             let Some(after) = read_private(private, at) else {
                 continue;
             };
-            let is_unchanged = read(original).as_ref() == Some(before);
-            if &after == before || !is_unchanged || !is_renewal(before, &after) {
+            if &after == before || !is_renewal(before, &after) {
                 continue;
             }
-            if let Some(kept) = keep(original, before)
-                && replace(original, &after).is_ok()
-            {
-                taken.push(TakenBack {
+            let _alone = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_unchanged = || read(original).as_ref() == Some(before);
+            if !is_unchanged() {
+                continue;
+            }
+            let replaced = keep(original, (before, &after)).and_then(|kept| {
+                // Saving it takes time, in which the user may sign in.
+                replace(original, &after, is_unchanged).map(|done| (done, kept))
+            });
+            match replaced {
+                Ok((true, kept)) => taken.push(TakenBack {
                     file: original.clone(),
-                    before: kept,
-                });
+                    kept,
+                }),
+                Ok((false, _)) => {}
+                Err(error) => {
+                    let file = original.display();
+                    tracing::warn!(%file, %error, "a renewed sign-in is discarded");
+                }
             }
         }
         taken
@@ -248,11 +265,10 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
 
 /// Reads a file of the user's, who may have made it a link.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    let meta = fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.len() > BYTES_MAX {
-        return None;
-    }
-    fs::read(path).ok()
+    let file = open_regular(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= BYTES_MAX).then_some(bytes)
 }
 
 /// Reads a file that a command left.
@@ -261,21 +277,18 @@ fn read_private(private: &Path, at: &Path) -> Option<Vec<u8>> {
     folder.read(at.file_name()?.to_str()?, BYTES_MAX).ok()?
 }
 
-/// Replaces a file at once, with its rights.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file at once, with its rights, if it `may` be then; returns whether it did.
+fn replace(path: &Path, bytes: &[u8], may: impl Fn() -> bool) -> io::Result<bool> {
     let path = fs::canonicalize(path)?;
-    let new = path.with_extension("premath-new");
-    let mode = fs::metadata(&path)?.permissions();
-    let _ = fs::remove_file(&new);
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&new)?;
-    file.write_all(bytes)?;
-    file.set_permissions(mode)?;
-    fs::rename(new, path)
+    let mode = fs::metadata(&path)?.permissions().mode();
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = UntrustedFolder::open(folder, Path::new("")).map_err(io::Error::other)?;
+    if !may() {
+        return Ok(false);
+    }
+    let written = folder.write(&name, bytes, mode & 0o7777);
+    written.map_err(io::Error::other).map(|()| true)
 }
 
 #[cfg(test)]
@@ -354,16 +367,17 @@ mod tests {
         state.copy_into(&private).unwrap();
         let renewed = r#"{"tokens":{"account_id":"a","access_token":"2"}}"#;
         fs::write(private.join(".codex/auth.json"), renewed).unwrap();
-        // Where what it had cannot be kept, it stays.
-        assert_eq!(state.take_back(&private, |_, _| None), []);
+        // If the content cannot be saved, the file is not replaced.
+        let full = |_: &Path, _: (&[u8], &[u8])| Err(io::ErrorKind::StorageFull.into());
+        assert_eq!(state.take_back(&private, full), []);
         let kept = folder.path().join("kept");
-        let keep = |_: &Path, bytes: &[u8]| {
-            fs::write(&kept, bytes).unwrap();
-            Some(kept.clone())
+        let keep = |_: &Path, (before, _): (&[u8], &[u8])| {
+            fs::write(&kept, before)?;
+            Ok(Some(kept.clone()))
         };
         let expected = TakenBack {
             file: original.clone(),
-            before: kept.clone(),
+            kept: Some(kept.clone()),
         };
         assert_eq!(state.take_back(&private, keep), [expected]);
         assert_eq!(fs::read_to_string(&original).unwrap(), renewed);

@@ -44,9 +44,7 @@ impl Lane {
             }
             Ok(end) => {
                 match end {
-                    CheckEnd::Withdraw => {
-                        attempt.log.has_reverted |= self.withdraw(owner, landed)?;
-                    }
+                    CheckEnd::Withdraw => self.withdraw(owner, landed)?,
                     _ => landed.unmark(),
                 }
                 attempt.log.discard_from(mark);
@@ -86,17 +84,16 @@ impl Lane {
         failure.into()
     }
 
-    /// Takes landed work that nothing verifies off the target; returns whether a commit
-    /// reverts it.
+    /// Takes landed work that nothing verifies off the target.
     fn withdraw(
         &self,
         owner: &CommandOwner<'_>,
         landed: AdvancedLanding,
-    ) -> Result<bool, StageError> {
+    ) -> Result<(), StageError> {
         let mut failure = Box::<StepFailure>::default();
         self.take_off(&mut failure, owner.step_id, landed)?;
         match failure.classes.is_empty() {
-            true => Ok(failure.has_reverted),
+            true => Ok(()),
             false => Err(failure.into()),
         }
     }

@@ -40,8 +40,6 @@ pub(super) struct StepLog {
     pub(super) demand: StepDemand,
     /// The other world that the step works in.
     pub(super) remote: Option<RemoteStep>,
-    /// Whether a commit reverts what it landed before: a remote needs that too.
-    pub(super) has_reverted: bool,
 }
 
 /// A position in a log, to return to.
@@ -68,7 +66,6 @@ impl StepLog {
             turn_witness: None,
             demand: StepDemand::default(),
             remote: None,
-            has_reverted: false,
         }
     }
 

@@ -22,8 +22,6 @@ pub(super) struct StepFailure {
     pub(super) store_lost: Option<String>,
     /// Whether the tree is not where the next step may start from.
     pub(super) is_stranded: bool,
-    /// Whether landed work was reverted: a remote may have it, and needs the revert.
-    pub(super) has_reverted: bool,
 }
 
 impl StepFailure {
@@ -95,7 +93,6 @@ impl StepFailure {
         self.lane_lost = later.lane_lost.or(self.lane_lost.take());
         self.store_lost = later.store_lost.or(self.store_lost.take());
         self.is_stranded |= later.is_stranded;
-        self.has_reverted |= later.has_reverted;
     }
 
     /// Records that the lane cannot continue from where it is.

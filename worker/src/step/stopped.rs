@@ -265,9 +265,9 @@ impl Lane {
             (Ok(()), Some(landing)) => landing.unmark(),
             (Ok(()), None) => {}
         }
-        let has_reverted = stopping.failure.has_reverted || stopping.log.has_reverted;
-        let is_due = has_landed || has_reverted;
-        if !is_due || stopping.failure.lane_lost.is_some() {
+        // What is owed stays owed where the lane is lost.
+        let is_lost = stopping.failure.lane_lost.is_some();
+        if is_lost || !(has_landed || self.batch.take_owed_push()) {
             return;
         }
         // A failure changes nothing: the next push takes this work along.

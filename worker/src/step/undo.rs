@@ -57,10 +57,12 @@ impl Lane {
                 format!("{target} holds the work in {commit}, which the step did not land")
             }
             Undone::Reverted(revert) => {
-                failure.has_reverted = true;
+                self.batch.owe_push();
                 format!("{target} reverts it in {revert}")
             }
             Undone::Conflict => {
+                // Others that landed with it may be reverted.
+                self.batch.owe_push();
                 failure.fail(FailureClass::LandingNotTakenBack.as_str());
                 format!("{target} still contains {commit}, because later commits build on it")
             }

@@ -4,14 +4,15 @@
 use crate::error::CliError;
 use crate::failure::{LastFailure, Left};
 use crate::paths;
-use premath_kernel::json::id::IssueId;
+use premath_kernel::json::id::{IssueId, is_commit};
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::record::audit::WitnessRef;
+use premath_kernel::record::salvage;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{BackBounds, GlancedRow, LinePlace, artifact, each_glance, rows_back};
 use premath_view::report::{
-    ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches, branches,
+    ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches,
     listed_steps,
 };
 use premath_worktree::history::{DiffSize, History};
@@ -126,8 +127,7 @@ impl<'a> Sources<'a> {
         let change = match (&self.history, &commit) {
             (Some(history), Some(commit)) => history.change_of(commit),
             (Some(history), None) => {
-                let branches = branches(row.salvage.as_deref());
-                let branch = branches.first();
+                let branch = row.salvage.as_deref().and_then(first_branch);
                 branch.and_then(|branch| history.change_since(target, branch))
             }
             (None, _) => None,
@@ -270,9 +270,9 @@ fn size(size: DiffSize) -> ChangeSize {
     }
 }
 
-/// Returns whether a text is the name of a commit.
-fn is_commit(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// Returns the first branch of this repository that a row names.
+fn first_branch(salvage: &str) -> Option<&str> {
+    salvage::branches(salvage).next()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! One call, as the stream reports it.
 
-use super::word;
+use super::folded::word;
 use crate::call::CallEnd;
 use crate::event::{LineSource, Speaker};
 use premath_kernel::json::canonical::Sum;

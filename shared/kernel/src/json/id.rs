@@ -9,6 +9,11 @@ use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Deref;
 
+/// Returns whether a text is the name of a commit: 40 or 64 hexadecimal digits.
+pub fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 macro_rules! id_type {
     ($( $(#[$doc:meta])* $name:ident; )+) => { $(
         $(#[$doc])*

@@ -22,8 +22,8 @@ pub(crate) fn parse_at_most(bytes: &[u8], values: usize) -> Result<Value, serde_
     Ok(value)
 }
 
-/// Reads a value in which no key appears twice in an object, and counts it off from
-/// how many there may be.
+/// Reads a value, refuses a key that appears twice in an object, and counts down how
+/// many values may follow.
 #[derive(Clone, Copy)]
 struct Strict<'c>(&'c Cell<usize>);
 

@@ -13,6 +13,7 @@ pub mod inventory;
 pub mod landing;
 pub mod landing_queue;
 pub mod network;
+pub mod program;
 pub mod provider;
 pub mod repair;
 pub mod retry;

@@ -14,6 +14,7 @@ pub mod observation;
 pub mod own_checks;
 pub mod plan;
 pub mod recorded_turn;
+pub mod salvage;
 pub mod sandbox_profile;
 pub mod session;
 pub mod timed_call;

@@ -205,7 +205,7 @@ pub(super) fn rows<R, N: Row>(
     at: &Path<'_>,
     normal: impl Fn(R, &Path<'_>) -> Result<N, EvidenceError>,
 ) -> Result<Vec<N>, EvidenceError> {
-    // Rows that keep their type keep their memory too.
+    // `collect` reuses the allocation if the row type does not change.
     let found: Vec<N> = rows
         .into_iter()
         .enumerate()

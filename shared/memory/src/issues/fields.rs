@@ -173,7 +173,7 @@ pub(super) fn update(
         let status = Status::parse(status);
         if status != row.issue.status {
             change.set_status(&status, now);
-            // A step that closed it stays its assignee as long as it is over.
+            // An issue that a step closed keeps its assignee until it is reopened.
             let is_left = row.issue.lease.is_some() || !status.is_terminal();
             if edit.assignee.is_none() && is_left {
                 lease::without_claim(&row.issue, change);

@@ -125,7 +125,7 @@ fn moved(
     let now = seen.moment.wall;
     let mut fields = RowChange::new();
     fields.set_status(status, now);
-    // A step that closed it stays its assignee as long as it is over.
+    // An issue that a step closed keeps its assignee until it is reopened.
     if row.issue.lease.is_some() || change == StatusChange::Reopen {
         lease::without_claim(&row.issue, &mut fields);
     }

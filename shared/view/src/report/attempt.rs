@@ -6,6 +6,7 @@ use premath_kernel::json::id::{BatchId, StepId, WorkerName};
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::governing::SensitiveChange;
 use premath_kernel::policy::retry::EscalationAction;
+use premath_kernel::record::salvage;
 use premath_kernel::record::trajectory::{RowOutcome, StepRow, TokenCounts};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -227,16 +228,9 @@ impl AttemptView {
 
     /// Returns the salvage branches of this repository that it left.
     pub(super) fn salvage_branches(&self) -> Vec<&str> {
-        branches(self.salvage.as_deref())
+        let salvage = self.salvage.as_deref().into_iter();
+        salvage.flat_map(salvage::branches).collect()
     }
-}
-
-/// Returns the branches of this repository that a salvage names; it may name a
-/// folder, and branches of another repository, beside them.
-pub fn branches(salvage: Option<&str>) -> Vec<&str> {
-    let salvage = salvage.filter(|salvage| !salvage.contains(" (in world "));
-    let parts = salvage.into_iter().flat_map(|salvage| salvage.split(", "));
-    parts.filter(|part| part.starts_with("harness/")).collect()
 }
 
 /// Returns the milliseconds from one time to another, 0 where it is earlier.

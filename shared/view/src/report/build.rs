@@ -1,6 +1,6 @@
 //! Makes a report from what was read.
 
-use super::attempt::{AttemptOutcome, AttemptView, StepFacts, between_ms, branches};
+use super::attempt::{AttemptOutcome, AttemptView, StepFacts, between_ms};
 use super::log::{LogIndex, LoggedBatch, ReportScope};
 use super::{
     ReportView, ReportedAgent, ReportedBatch, ReportedDenial, ReportedEvent, ReportedIssue,
@@ -9,6 +9,7 @@ use super::{
 };
 use premath_kernel::issue::natural;
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
+use premath_kernel::record::salvage;
 use premath_kernel::record::trajectory::{Account, StepRow, action};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -230,10 +231,8 @@ impl ReportInput {
         let rows = self.rows.iter();
         let kept = rows.filter_map(|(number, row)| {
             let kept_at = row.salvage.clone()?;
-            let branches = branches(Some(&kept_at));
-            let commands = branches
-                .iter()
-                .map(|branch| next::show_branch(target, branch));
+            let commands =
+                salvage::branches(&kept_at).map(|branch| next::show_branch(target, branch));
             Some(ReportedSalvage {
                 issue_id: row.issue_id.clone(),
                 row: *number,

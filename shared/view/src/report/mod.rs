@@ -21,7 +21,7 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
-pub use attempt::{AttemptOutcome, AttemptView, ChangeSize, StepFacts, branches};
+pub use attempt::{AttemptOutcome, AttemptView, ChangeSize, StepFacts};
 pub use build::{IssueFacts, ReportInput};
 pub use history::{PastAttempt, PastTotals, history_lines};
 pub use html::html;

@@ -1,5 +1,6 @@
-//! The history of a landing target that a person merged, and that then follows the
-//! merge: what landed before is behind another parent than the first.
+//! The history of a landing target that a person merged. The target then
+//! fast-forwarded to the merge, so that earlier landings are reachable only through its
+//! second parent.
 
 use super::{History, HistoryError};
 use git2::Oid;
@@ -8,8 +9,7 @@ use std::collections::BTreeSet;
 
 /// A chain of first parents, the newest commit first.
 struct Chain {
-    /// Where it was merged: the place of the merge in the branch, the place of the next
-    /// merge in what that merged, and so on. The branch itself has none.
+    /// The indexes of the merges on the way from the branch; empty for the branch.
     merged_at: Vec<usize>,
     commits: Vec<CommitFacts>,
 }
@@ -65,8 +65,8 @@ impl History {
     ) -> Result<(), git2::Error> {
         let mut at = 0;
         while !known.contains(&id) {
-            // In a chain those that have the commit are the newest ones, and the last of
-            // them merged it.
+            // The commits of a chain that contain `id` are its newest ones. The oldest of
+            // these merged it.
             let chain = &chains[at];
             let having = chain
                 .commits

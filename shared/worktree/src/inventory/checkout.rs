@@ -13,32 +13,30 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lists them by path. None are listed where the lanes are not all known.
+/// Lists them by path. Returns none if a lane's record cannot be read.
 pub(super) fn find(git: &Repository, worktrees: &[Worktree]) -> Vec<LeftCheckout> {
     let main = main_of(git);
     let known = main.map(|main| lanes(&main).map(|lanes| (main, lanes)));
     let Some(Ok((main, mut lanes))) = known else {
         return Vec::new();
     };
-    // The folder of one that git knows may come back.
+    // A registered worktree whose folder is missing may return.
     lanes.extend(worktrees.iter().map(|worktree| lane_name(&worktree.path)));
-    let mut found: Vec<LeftCheckout> = fs::read_dir(verifications(&main))
-        .into_iter()
-        .flatten()
-        .flatten()
+    // A removal that was cut may have left either of the two.
+    let kept = LaneState::named(&main, "").folder;
+    let names: BTreeSet<String> = [verifications(&main), kept]
+        .iter()
+        .flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten())
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let state = LaneState::named(&main, &name);
-            let is_left = is_lane_name(&name) && !lanes.contains(&name) && is_ours(&state);
-            is_left.then(|| LeftCheckout {
-                bytes: leftover::size(&state.checkout) + leftover::size(&state.changes),
-                path: state.checkout,
-            })
-        })
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| is_lane_name(name) && !lanes.contains(name))
         .collect();
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    found
+    let states = names.iter().map(|name| LaneState::named(&main, name));
+    let left = states.filter(is_ours).map(|state| LeftCheckout {
+        bytes: leftover::size(&state.checkout) + leftover::size(&state.changes),
+        path: state.checkout,
+    });
+    left.collect()
 }
 
 /// Returns the main worktree.

@@ -69,11 +69,7 @@ impl Inventory {
         if state.checkout != path || has_lane || !checkout::is_ours(&state) {
             return Err(changed());
         }
-        let guard = self.guard()?;
-        // The last one shows that the others are the harness's.
-        for place in [&state.changes, &state.checkout, &state.folder] {
-            removal::remove_owned(place, &guard)?;
-        }
+        removal::remove_lane_files(&state, &self.guard()?)?;
         // A folder that has anything else in it stays.
         if let Some(above) = path.parent() {
             let _ = std::fs::remove_dir(above);

@@ -1,20 +1,13 @@
 //! Files of the main worktree that new lanes do not have.
 
 use super::{Provision, ProvisionError};
+use crate::tree::Tree as TreeView;
 use git2::{ObjectType, Repository, Tree};
+use premath_kernel::policy::program::Absence;
 use std::path::Path;
 
 /// The operation that messages name.
 const LOOK: &str = "read the commit that lanes begin at";
-
-/// Why lanes do not have a file of the main worktree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// It is not committed.
-    Uncommitted,
-    /// Git ignores it. A build may make it in lanes too.
-    Ignored,
-}
 
 impl Provision {
     /// Returns why lanes will not have a file of the main worktree; `None` where they
@@ -38,9 +31,10 @@ impl Provision {
                 return Ok(None);
             }
         }
-        let is_ignored = git
-            .is_path_ignored(path)
-            .map_err(ProvisionError::git(LOOK))?;
+        // The rules may be what a step left: they are read as those of a lane are.
+        let ignored = TreeView::open(&self.repository).and_then(|main| main.ignored_files());
+        let is_ignored =
+            ignored.is_ok_and(|files| files.paths().any(|ignored| path.starts_with(ignored)));
         Ok(Some(match is_ignored {
             true => Absence::Ignored,
             false => Absence::Uncommitted,

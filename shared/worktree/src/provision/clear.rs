@@ -2,7 +2,7 @@
 
 use super::Provision;
 use super::site::{ProvisionSite, text};
-use crate::removal::remove_owned;
+use crate::removal::{Guard, remove_lane_files, remove_owned};
 use git2::Repository;
 use premath_memory::lane_record::{FolderState, LaneFolder, LaneRecord};
 use premath_memory::roots::{LaneState, WarmRoots};
@@ -69,10 +69,9 @@ impl ProvisionSite<'_> {
     /// Removes what the harness keeps of a lane elsewhere.
     pub(super) fn remove_files_of(&self, folder: &LaneFolder) -> Result<(), String> {
         let state = LaneState::at(&self.repository, &folder.worktree);
-        for path in [&state.checkout, &state.changes] {
-            remove_owned(path, &self.guard).map_err(text)?;
-        }
-        state.remove().map_err(text)
+        // What shows whose they are is in the main worktree.
+        let guard = Guard::around([&*self.repository, &*self.common]).map_err(text)?;
+        remove_lane_files(&state, &guard).map_err(text)
     }
 
     /// Removes the build state of the base, and folders that are empty now.

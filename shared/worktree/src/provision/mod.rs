@@ -15,7 +15,6 @@ mod site;
 mod sound;
 mod surplus;
 
-pub use absence::Absence;
 pub use clear::LaneWork;
 pub(crate) use clear::clear_lane;
 pub(crate) use make::is_branch_of_lane;

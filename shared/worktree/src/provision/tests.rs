@@ -2,6 +2,7 @@ mod hostile;
 
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
+use premath_kernel::policy::program::Absence;
 use premath_memory::WorktreeLock;
 use premath_memory::roots::LaneState;
 

@@ -6,16 +6,9 @@ use super::super::{Lane, LanePlan, LaneState};
 use super::BootError;
 use crate::batch::{BaseVerdict, Batch};
 use crate::supervisor::confine::scratch;
-use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
 use premath_memory::StoreError;
 use std::sync::Arc;
-
-/// Returns whether a command was interrupted, which shows nothing about the base.
-fn is_interrupted(classes: &[String]) -> bool {
-    let cut = FailureClass::StepInterrupted.as_str();
-    classes.iter().any(|class| class == cut)
-}
 
 /// Returns what a boot makes of what another lane found out.
 fn answer(verdict: &BaseVerdict) -> Result<(), BootError> {
@@ -100,7 +93,7 @@ impl Lane {
         let ran = self.verify_base(&batch.settings.hooks.verify, &base);
         let verdict = match &ran {
             Ok(()) => Some(BaseVerdict::Passed),
-            Err(BootError::Command(failed)) if !is_interrupted(&failed.classes) => {
+            Err(BootError::Command(failed)) if !failed.is_interrupted() => {
                 Some(BaseVerdict::Failed(failed.clone()))
             }
             Err(_) => None,
@@ -115,7 +108,7 @@ impl Lane {
         let mut ran = self.startup_at(command, commit);
         for _ in 0..self.batch.settings.flaky_reruns {
             match &ran {
-                Err(BootError::Command(failed)) if !is_interrupted(&failed.classes) => {}
+                Err(BootError::Command(failed)) if !failed.is_interrupted() => {}
                 _ => break,
             }
             ran = self.startup_at(command, commit);
@@ -151,7 +144,7 @@ impl Lane {
         let command = hooks.startup.as_ref().unwrap_or(&hooks.verify).clone();
         match self.startup(&command) {
             Ok(()) => Ok(true),
-            Err(BootError::Command(failed)) => Ok(is_interrupted(&failed.classes)),
+            Err(BootError::Command(failed)) => Ok(failed.is_interrupted()),
             Err(error) => Err(error),
         }
     }

@@ -5,7 +5,6 @@ use super::super::command::{CommandError, CommandOwner, Phase, Ran};
 use super::BootError;
 use super::error::ABSENT_MAX;
 use crate::batch::FailedCommand;
-use crate::witness;
 use premath_evidence::CallEnd;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::{IssueId, StepId};
@@ -86,7 +85,6 @@ impl Lane {
         };
         let reason = cut(&plain(reason)).into_owned();
         let streams = &self.batch.settings.roots.streams;
-        let printed = artifact::printed(streams, step_id, phase.name());
         FailedCommand {
             name: self.command_name(phase),
             class: match phase {
@@ -95,9 +93,7 @@ impl Lane {
             },
             classes: ran.classes,
             reason,
-            has_printed: printed.is_some(),
-            output: printed
-                .unwrap_or_else(|| witness::file(streams, step_id, phase.name(), "stderr")),
+            output: artifact::printed(streams, step_id, phase.name()),
             absent: self.absent(phase),
         }
     }

@@ -181,10 +181,11 @@ impl BootError {
 /// Returns where the output of a command is, and what a person can do about its
 /// failure.
 fn hint_of(failed: &FailedCommand) -> Option<String> {
-    let mut parts = Vec::new();
-    if failed.has_printed {
-        parts.push(format!("output: {}", failed.output.display()));
-    }
+    let output = failed.output.as_ref();
+    let mut parts: Vec<String> = output
+        .map(|path| format!("output: {}", path.display()))
+        .into_iter()
+        .collect();
     if failed.class == FailureClass::StartupCheckFailed {
         let part = "it fails before any work: repair the base, or set `startup = \"off\"` under \
                     [verify]";

@@ -49,7 +49,7 @@ impl Phase {
         }
     }
 
-    /// Returns what the command is, as a message about its time names it.
+    /// Returns the subject of a message about the command's limits.
     pub(super) const fn subject(self) -> &'static str {
         match self {
             Self::Boot => "the boot command",

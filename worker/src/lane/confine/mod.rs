@@ -17,7 +17,6 @@ use view::CommandPlace;
 
 use super::Lane;
 use super::command::{CommandOwner, Phase};
-use crate::batch::Batch;
 use crate::proxy::Proxy;
 use crate::sandbox::{
     AgentState, HostAccess, PrivateHome, Search, Stack, TakenBack, connect, set, set_home,
@@ -78,35 +77,13 @@ pub(super) struct Confined {
     /// The reference of the profile; none where it is not confined.
     pub(super) reference: Option<String>,
     agent: AgentState,
-    replaced: Option<ReplacedFiles>,
-    home: Option<PrivateHome>,
+    /// With where the earlier contents of the user's sign-in files are saved.
+    home: Option<(PrivateHome, PrivateFolder)>,
     proxy: Option<Proxy>,
     hooks: Option<CommandHooks>,
     changes: Option<Changes>,
     /// Last, for the others are in it.
     scratch: Option<Scratch>,
-}
-
-/// Keeps the earlier content of the user's sign-in files.
-#[derive(Debug)]
-struct ReplacedFiles {
-    folder: PrivateFolder,
-    batch: String,
-}
-
-impl ReplacedFiles {
-    fn of(batch: &Batch) -> Self {
-        Self {
-            folder: PrivateFolder::of(&batch.settings.roots),
-            batch: batch.id().to_string(),
-        }
-    }
-
-    fn keep(&self, file: &Path, before: &[u8]) -> Option<PathBuf> {
-        let kept = self.folder.keep_replaced(&self.batch, file, before);
-        kept.inspect_err(|error| tracing::warn!(%error, "a renewed sign-in is not taken back"))
-            .ok()
-    }
 }
 
 /// The private home of an agent that may be run again in its session. It is
@@ -183,17 +160,25 @@ impl Confined {
     /// Takes back what an agent renewed, and returns what the command did with
     /// the network, where a proxy counted it, and its home, where it is kept.
     pub(super) fn end(mut self, is_kept: bool) -> (Option<NetworkFacts>, Option<KeptHome>) {
-        if let Some(home) = &self.home {
-            let keep = |file: &Path, before: &[u8]| self.replaced.as_ref()?.keep(file, before);
-            for TakenBack { file, before } in self.agent.take_back(&home.home(), keep) {
-                let (file, before) = (file.display(), before.display());
-                tracing::warn!(%file, %before, "an agent renewed its sign-in; what the file had is kept");
+        if let Some((home, saved)) = &self.home {
+            let keep = |file: &Path, contents: (&[u8], &[u8])| {
+                let kept = saved.keep_replaced(file, contents);
+                kept.map_err(std::io::Error::other)
+            };
+            for TakenBack { file, kept } in self.agent.take_back(&home.home(), keep) {
+                let file = file.display();
+                match kept.as_deref().map(Path::display) {
+                    Some(kept) => tracing::warn!(
+                        %file, %kept, "an agent changed its sign-in file; its earlier content is saved"
+                    ),
+                    None => tracing::info!(%file, "an agent changed its sign-in file again"),
+                }
             }
         }
         let facts = self.proxy.take().map(Proxy::finish);
         drop(self.changes);
         let kept = match (self.home, self.scratch) {
-            (Some(home), Some(scratch)) if is_kept => Some(KeptHome {
+            (Some((home, _)), Some(scratch)) if is_kept => Some(KeptHome {
                 agent: self.agent,
                 home,
                 scratch,
@@ -345,8 +330,7 @@ impl Lane {
         Ok(Confined {
             reference: Some(confinement.reference.clone()),
             agent,
-            replaced: Some(ReplacedFiles::of(&self.batch)),
-            home: Some(home),
+            home: Some((home, PrivateFolder::of(&self.batch.settings.roots))),
             proxy,
             hooks,
             changes,

@@ -11,7 +11,7 @@ use crate::failure::FailureClass;
 use crate::json::canonical;
 use crate::json::document::Document;
 use crate::json::field::FieldError;
-use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
+use crate::json::id::{BatchId, IssueId, StepId, WorkerName, is_commit};
 use crate::json::read::{Text, of_shape, or_default, text, unless_blank};
 use crate::json::reference::RefSet;
 use crate::json::stamp::Stamp;
@@ -465,7 +465,7 @@ impl StepRow {
         let in_row = || Some(self.landing.as_ref()?.commit.clone());
         match close {
             Some(close) => {
-                let commit = close["commit"].as_str()?;
+                let commit = close["commit"].as_str().filter(|id| is_commit(id))?;
                 in_row().or_else(|| Some(commit.to_owned()))
             }
             None => in_row(),

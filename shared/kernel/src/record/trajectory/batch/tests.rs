@@ -18,6 +18,12 @@ fn holder(pid: u32) -> BatchHolder {
     }
 }
 
+/// Returns whether batch `a` tries an issue no more.
+fn uses_up(history: &BatchHistory, issue: &str) -> bool {
+    let batch = history.batch(&"a".into()).unwrap();
+    batch.used_up().contains(&IssueId::from(issue))
+}
+
 fn start(batch: &str, settings: &str, pid: u32) -> StepRow {
     let record = BatchRecord {
         settings_digest: settings.into(),
@@ -121,11 +127,11 @@ fn a_batch_is_open_until_its_end_and_bound_to_its_last_holder() {
             .collect::<Vec<_>>()
     };
     assert_eq!(ids(&history), ["a", "b"]);
-    let nobody = |_: &BatchHolder| false;
-    let batch = history.resumable("s", &nobody).unwrap().clone();
+    let none_lives = |_: &BatchHolder| false;
+    let batch = history.resumable("s", &none_lives).unwrap().clone();
     assert_eq!(batch.batch_id, "a");
     assert!(history.resumable("s", &|h| h.pid == 1).is_none());
-    assert!(history.resumable("u", &nobody).is_none());
+    assert!(history.resumable("u", &none_lives).is_none());
 
     let resume = batch_resume_row(&batch, holder(3), now());
     assert_eq!(resume.step_id, "coordinator.a.resume.1");
@@ -134,7 +140,7 @@ fn a_batch_is_open_until_its_end_and_bound_to_its_last_holder() {
     let again = batch_resume_row(history.batch(&"a".into()).unwrap(), holder(4), now());
     assert_eq!(again.step_id, "coordinator.a.resume.2");
 
-    let dead: Vec<_> = history.abandoned(Some("a"), &nobody);
+    let dead: Vec<_> = history.abandoned(Some("a"), &none_lives);
     assert_eq!(dead.len(), 1);
     history.observe(&batch_end_row(&"a".into(), "completed", now()));
     assert_eq!(ids(&history), ["b"]);
@@ -200,13 +206,7 @@ fn an_escalation_or_five_deaths_use_an_issue_up() {
             now(),
         ));
     }
-    assert!(
-        history
-            .batch(&"a".into())
-            .unwrap()
-            .used_up()
-            .contains(&IssueId::from("i"))
-    );
+    assert!(uses_up(&history, "i"));
 }
 
 #[test]
@@ -216,13 +216,7 @@ fn a_hundred_failed_attempts_use_an_issue_up_whatever_ended_them() {
         assert!(history.batch(&"a".into()).unwrap().used_up().is_empty());
         history.observe(&step("a", "i", generation, "failed", &["gate_timeout"]));
     }
-    assert!(
-        history
-            .batch(&"a".into())
-            .unwrap()
-            .used_up()
-            .contains(&IssueId::from("i"))
-    );
+    assert!(uses_up(&history, "i"));
 }
 
 #[test]

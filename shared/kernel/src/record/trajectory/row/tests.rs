@@ -137,16 +137,19 @@ proptest! {
 #[test]
 fn the_commit_of_a_step_is_that_of_its_row_unless_nothing_changed() {
     let mut row = StepRow::new("w.a.1", WORKER_LOOP, "completed", now());
+    let [named, landed] = ["c", "d"].map(|digit| digit.repeat(40));
     let close = |commit: Value| json!({"commit": commit});
+    let named_by = close(json!(named));
     assert_eq!(row.commit(None), None);
-    assert_eq!(row.commit(Some(&close(json!("c")))).as_deref(), Some("c"));
+    assert_eq!(row.commit(Some(&named_by)), Some(named));
+    assert_eq!(row.commit(Some(&close(json!("../c")))), None);
     row.landing = Some(LandingRecord {
         target: "t".to_owned(),
-        commit: "d".to_owned(),
+        commit: landed.clone(),
     });
-    assert_eq!(row.commit(None).as_deref(), Some("d"));
-    assert_eq!(row.commit(Some(&close(json!("c")))).as_deref(), Some("d"));
+    assert_eq!(row.commit(None).as_ref(), Some(&landed));
+    assert_eq!(row.commit(Some(&named_by)), Some(landed));
     assert_eq!(row.commit(Some(&close(Value::Null))), None);
     row.result_class = "failed".to_owned();
-    assert_eq!(row.commit(Some(&close(json!("c")))), None);
+    assert_eq!(row.commit(Some(&named_by)), None);
 }
