@@ -1,7 +1,7 @@
 //! The issues snapshot ref (`contracts.md` 1).
 
 use crate::row::IssueRow;
-use premath_kernel::issue::{DEFAULT_PRIORITY, DEFAULT_TYPE};
+use premath_kernel::issue::DEFAULT_TYPE;
 use premath_kernel::json::canonical;
 use premath_kernel::json::time;
 use serde_json::{Value, json};
@@ -15,14 +15,15 @@ const NO_TIME: &str = "1970-01-01T00:00:00Z";
 pub(crate) fn snapshot_ref<'a>(rows: impl Iterator<Item = &'a IssueRow>) -> String {
     let mut hash = Sha256::new();
     for row in rows {
-        hash.update(projected(&row.value()).as_bytes());
+        hash.update(projected(row).as_bytes());
         hash.update(b"\n");
     }
     format!("iss1_{}", canonical::hex(&hash.finalize()))
 }
 
 /// The row as compact JSON with the contract's fields in the contract's order.
-fn projected(row: &Value) -> String {
+fn projected(read: &IssueRow) -> String {
+    let row = &read.value();
     let mut parts: Vec<String> = Vec::new();
     let mut put = |name: &str, value: Value| {
         parts.push(format!("\"{name}\":{value}"));
@@ -38,13 +39,7 @@ fn projected(row: &Value) -> String {
     let or =
         |value: &str, default: &str| Value::from(if value.is_empty() { default } else { value });
     put("status", or(text("status"), "open"));
-    put(
-        "priority",
-        row.get("priority")
-            .filter(|p| p.is_i64())
-            .cloned()
-            .unwrap_or(json!(DEFAULT_PRIORITY)),
-    );
+    put("priority", read.issue.priority.into());
     put("issue_type", or(text("issue_type"), DEFAULT_TYPE));
     for name in ["assignee", "owner"] {
         if !text(name).is_empty() {
@@ -81,12 +76,15 @@ fn put_extras(row: &Value, parts: &mut Vec<String>) {
     if !mol_type.is_empty() {
         parts.push(format!("\"mol_type\":{}", Value::from(mol_type)));
     }
-    if let Some(labels) = row
-        .get("labels")
-        .and_then(Value::as_array)
-        .filter(|l| !l.is_empty())
-    {
-        parts.push(format!("\"labels\":{}", Value::from(labels.clone())));
+    let labels = row.get("labels").and_then(Value::as_array);
+    // A reader leaves out a label of another type too.
+    let labels: Vec<&Value> = labels
+        .into_iter()
+        .flatten()
+        .filter(|label| label.is_string())
+        .collect();
+    if !labels.is_empty() {
+        parts.push(format!("\"labels\":{}", json!(labels)));
     }
     if let Some(edges) = row
         .get("dependencies")
@@ -181,7 +179,7 @@ mod tests {
             "dependencies":[{"issue_id":"a","depends_on_id":"c","dep_type":"related"},{"issue_id":"a","depends_on_id":"b","created_by":"x"}],
             "metadata":{"z":1,"b":{}}}"#;
         assert_eq!(
-            projected(&serde_json::from_str(row).unwrap()),
+            projected(&IssueRow::parse(row).unwrap()),
             concat!(
                 r#"{"id":"a","title":"t","status":"open","priority":2,"issue_type":"task","#,
                 r#""created_at":"1970-01-01T00:00:00Z","updated_at":"1970-01-01T00:00:00Z","#,
@@ -190,6 +188,18 @@ mod tests {
                 r#"{"issue_id":"a","depends_on_id":"c","type":"related"}],"metadata":{"b":{},"z":1}}"#
             )
         );
+    }
+
+    #[test]
+    fn a_row_counts_as_it_is_read() {
+        let of = |fields: &str| {
+            let row = format!(r#"{{"id":"a","title":"t",{fields}}}"#);
+            snapshot_ref([&IssueRow::parse(&row).unwrap()].into_iter())
+        };
+        assert_eq!(of(r#""priority":4.0"#), of(r#""priority":4"#));
+        assert_ne!(of(r#""priority":4.0"#), of(r#""priority":0.0"#));
+        assert_eq!(of(r#""labels":["x",null]"#), of(r#""labels":["x"]"#));
+        assert_eq!(of(r#""labels":[null]"#), of(r#""labels":[]"#));
     }
 
     #[test]
