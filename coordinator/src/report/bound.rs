@@ -6,7 +6,7 @@ use premath_kernel::policy::admission::EndedBy;
 /// That a bound of the batch's own is reached.
 pub(super) fn ending(ended_by: EndedBy, detail: &str) -> String {
     let what = match ended_by {
-        EndedBy::Budget => "running attempts are cancelled",
+        EndedBy::Budget | EndedBy::BrokenTarget => "running attempts are cancelled",
         EndedBy::StopAt | EndedBy::MaxDuration | EndedBy::Window | EndedBy::Room => {
             "running attempts finish"
         }

@@ -55,7 +55,10 @@ fn what_was_reverted_before_a_death_is_worked_on_again() {
         theirs(&scratch)
     );
     fs::write(&check, script).unwrap();
-    let text = format!("[landing]\ncheck_cmd = \"sh {}\"\n", check.display());
+    let text = format!(
+        "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
+        check.display()
+    );
     settings(&scratch, &text);
     let batch = || {
         let batch = scratch.landing_batch(OWN, "true");

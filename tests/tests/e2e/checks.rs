@@ -88,6 +88,40 @@ fn other_work_lands_while_a_check_runs_and_closes_after_it() {
 }
 
 #[test]
+fn a_check_that_passes_when_repeated_is_flaky_and_takes_nothing_back() {
+    let scratch = scratch(
+        r#"[ -e "$HOME/seen-$PREMATH_ISSUE_ID" ] || { touch "$HOME/seen-$PREMATH_ISSUE_ID"; exit 1; }"#,
+    );
+    batch(&scratch).end().exits(0);
+    every_issue_closed(&scratch);
+    for id in ["a", "b", "c"] {
+        let steps = scratch.steps_of(id);
+        assert_eq!(steps.len(), 1, "{steps:#?}");
+        let step = steps[0]["stepId"].as_str().unwrap();
+        let flaky = steps[0]["flakyRefs"].as_array().unwrap();
+        assert_eq!(flaky.len(), 1, "{flaky:?}");
+        let of_check = format!("ciwitness://{step}/landed/");
+        assert!(flaky[0].as_str().unwrap().starts_with(&of_check));
+    }
+    scratch.premath(["audit"]).end().exits(0);
+}
+
+#[test]
+fn no_more_checks_and_verifications_run_than_there_are_slots() {
+    let counted = r#"mkdir "$HOME/runs-$$" && set -- "$HOME"/runs-*
+[ $# -le 1 ] || touch "$HOME/together"
+sleep 0.1; rmdir "$HOME/runs-$$""#;
+    let scratch = scratch(counted);
+    let file = scratch.root.join("harness.toml");
+    let text = fs::read_to_string(&file).unwrap() + "[verify]\nslots = 1\n";
+    fs::write(file, text).unwrap();
+    let verify = format!("[ -z \"$PREMATH_ISSUE_ID\" ] || {{ {counted}; }}");
+    scratch.landing_batch(OWN, &verify).end().exits(0);
+    every_issue_closed(&scratch);
+    assert!(!is_there(&scratch, "together"));
+}
+
+#[test]
 fn without_speculation_nothing_lands_while_a_check_runs() {
     let check = r#"[ ! -e "$HOME/checks" ] || exit 1
 touch "$HOME/checks"; sleep 0.3; rm "$HOME/checks""#;
@@ -190,6 +224,37 @@ fn a_killed_batch_charges_no_issue_for_work_that_landed_below_it() {
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn work_of_a_dead_process_is_taken_back_before_another_one_lands() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    // Nothing passes that contains the work of `a`.
+    let text = "[landing]\ncheck_cmd = \"[ ! -e src/a.txt ]\"\n[verify]\nflaky_reruns = 0\n";
+    fs::write(scratch.root.join("harness.toml"), text).unwrap();
+    let work = format!(
+        "touch \"$HOME/begun-$PREMATH_ISSUE_ID\"\n\
+         other=\"$HOME/$([ $PREMATH_ISSUE_ID = a ] && echo begun-b || echo dead)\"\n\
+         until [ -e \"$other\" ]; do sleep 0.02; done\n{OWN}"
+    );
+    let on = |lane: usize, prefix: &str| {
+        let run = scratch.landing_batch_on(&scratch.lanes[lane..=lane], &work, "true");
+        run.args(["--worker-prefix", prefix])
+    };
+    let first = on(0, "a").env("PREMATH_KILL_AT", "target-advanced:1");
+    let first = first.start();
+    let has_begun = || is_there(&scratch, "begun-a").then_some(());
+    until(PATIENCE, has_begun).expect("the work of a begins");
+    let second = on(1, "b").start();
+    assert_eq!(first.wait().signal, Some(9));
+    assert_eq!(first_parents(&scratch).len(), 1);
+    fs::write(scratch.home().join("dead"), "").unwrap();
+    second.wait().exits(1);
+    let steps = scratch.steps_of("b");
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    assert_eq!(steps[0]["resultClass"], "completed", "{steps:#?}");
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    every_close_is_on_the_target(&scratch);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use premath_tests::{Ended, PATIENCE, Scratch, binaries, issue, until};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
+use std::path::Path;
 
 pub(super) fn settings(scratch: &Scratch, text: &str) {
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
@@ -77,6 +78,37 @@ pub(super) fn theirs(scratch: &Scratch) -> String {
   git update-ref refs/heads/harness/integration HEAD)
 git -C '{root}' worktree remove --force "$HOME/other""#
     )
+}
+
+#[test]
+fn a_landing_that_cannot_be_taken_back_ends_the_batch() {
+    let scratch = Scratch::with_issues(1, &["a", "b"].map(issue));
+    let check = scratch.folder().join("check.sh");
+    // Another commit changes the landed lines before their check fails.
+    let theirs = theirs(&scratch).replace("theirs.txt", "a.txt");
+    fs::write(&check, format!("{theirs}\nexit 1\n")).unwrap();
+    settings(
+        &scratch,
+        &format!(
+            "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
+            check.display()
+        ),
+    );
+    let run = scratch.landing_batch(OWN, "true");
+    let ended = run.args(["--sandbox", "none"]).end().exits(1);
+    let steps = scratch.steps();
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    let classes = &steps[0]["failureClasses"];
+    assert_eq!(
+        classes,
+        &json!(["landing_check_failed", "landing_not_taken_back"])
+    );
+    assert_eq!(scratch.issue("b")["status"], "open");
+    assert_eq!(
+        scratch.file_on(TARGET, "src/a.txt").as_deref(),
+        Some("x\ntheirs\n")
+    );
+    assert_eq!(ended.events().last().unwrap()["endedBy"], "broken_target");
 }
 
 #[test]
@@ -188,7 +220,10 @@ fn what_others_built_upon_is_reverted_and_not_lost() {
     fs::write(&check, format!("{}\nexit 1\n", theirs(&scratch))).unwrap();
     settings(
         &scratch,
-        &format!("[landing]\ncheck_cmd = \"sh {}\"\n", check.display()),
+        &format!(
+            "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
+            check.display()
+        ),
     );
     let run = scratch.landing_batch(OWN, "true");
     run.args(["--sandbox", "none"]).end().exits(1);
@@ -428,6 +463,42 @@ fn a_program_in_a_worktree_is_not_run_for_the_push() {
     assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
 }
 
+/// Returns a `PATH` whose `git` runs a script before a push.
+fn path_with_slow_push(scratch: &Scratch, before: &str) -> std::ffi::OsString {
+    let waits = format!(
+        "case $* in *push*) {before};; esac\n\
+         PATH=${{PATH#*:}} exec git \"$@\""
+    );
+    let bin = scratch.folder().join("bin");
+    let mut folders = vec![scripted_engine(&bin, "git", &waits)];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
+    std::env::join_paths(folders).unwrap()
+}
+
+#[test]
+fn a_push_that_hangs_holds_one_lane() {
+    let scratch = Scratch::with_issues(2, &["a", "b", "c"].map(issue));
+    let remote = Remote::of(&scratch);
+    settings(
+        &scratch,
+        "[landing]\npush = \"origin\"\n[verify]\nslots = 0\n",
+    );
+    // A push ends once the last issue is worked on.
+    let [go, late] = ["go", "late"].map(|name| scratch.home().join(name).display().to_string());
+    let path = path_with_slow_push(
+        &scratch,
+        &format!(
+            "n=0; until [ -e '{go}' ]; do n=$((n+1)); [ $n -lt 3000 ] || {{ : > '{late}'; break; }}; \
+             sleep 0.01; done"
+        ),
+    );
+    let work = format!("{OWN}\n[ $PREMATH_ISSUE_ID != c ] || : > \"$HOME/go\"");
+    let run = scratch.landing_batch(&work, "true").env("PATH", path);
+    run.end().exits(0);
+    assert!(!Path::new(&late).exists(), "a lane waits for a push");
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+}
+
 #[test]
 fn work_whose_check_still_runs_is_not_pushed() {
     let scratch = Scratch::with_issues(2, &[issue("a"), issue("b")]);
@@ -441,18 +512,10 @@ fn work_whose_check_still_runs_is_not_pushed() {
     );
     let text = format!("[landing]\npush = \"origin\"\ncheck_cmd = \"\"\"{check}\"\"\"\n");
     settings(&scratch, &text);
-    let waits = format!(
-        "case $* in *push*) until [ -e '{}' ]; do sleep 0.01; done;; esac\n\
-         PATH=${{PATH#*:}} exec git \"$@\"",
-        begun.display()
+    let path = path_with_slow_push(
+        &scratch,
+        &format!("until [ -e '{}' ]; do sleep 0.01; done", begun.display()),
     );
-    let mut folders = vec![scripted_engine(
-        &scratch.folder().join("bin"),
-        "git",
-        &waits,
-    )];
-    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
-    let path = std::env::join_paths(folders).unwrap();
     let run = scratch.landing_batch(OWN, "true").env("PATH", path);
     let ended = run.end().exits(1);
     assert_eq!(scratch.issue("a")["status"], "closed");
@@ -474,19 +537,15 @@ fn lanes_that_wait_for_a_push_share_the_next_one() {
     settings(&scratch, "[landing]\npush = \"origin\"\n");
     // The first push ends once all work has landed.
     let log = scratch.folder().join("pushes");
-    let waits = format!(
-        "case $* in *push*) echo push >> '{}'; until [ -e '{}' ]; do sleep 0.01; done;; esac\n\
-         PATH=${{PATH#*:}} exec git \"$@\"",
-        log.display(),
-        scratch.home().join("go").display()
+    let go = scratch.home().join("go");
+    let path = path_with_slow_push(
+        &scratch,
+        &format!(
+            "echo push >> '{}'; until [ -e '{}' ]; do sleep 0.01; done",
+            log.display(),
+            go.display()
+        ),
     );
-    let mut folders = vec![scripted_engine(
-        &scratch.folder().join("bin"),
-        "git",
-        &waits,
-    )];
-    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()).map(Into::into));
-    let path = std::env::join_paths(folders).unwrap();
     let running = scratch.landing_batch(OWN, "true").env("PATH", path).start();
     let closed = || {
         let issues = scratch.issues();
@@ -499,7 +558,7 @@ fn lanes_that_wait_for_a_push_share_the_next_one() {
     // The rows of all steps are written before their pushes.
     let rows = || (scratch.steps().len() == 3).then_some(());
     until(PATIENCE, rows).expect("all steps have rows");
-    fs::write(scratch.home().join("go"), "").unwrap();
+    fs::write(go, "").unwrap();
     running.wait().exits(0);
     assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
     let pushes = fs::read_to_string(&log).unwrap().lines().count();

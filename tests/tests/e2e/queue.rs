@@ -139,6 +139,44 @@ echo "$PREMATH_ISSUE_ID" > src/shared.txt"#;
 }
 
 #[test]
+fn the_first_conflict_is_followed_by_another_attempt_whatever_failed_before() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    let settings = "[backoff]\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    // `a` fails once by itself, then conflicts with `b`.
+    let work = r#"case $PREMATH_ISSUE_ID in
+a) echo >> "$HOME/attempts"
+   case $(wc -l < "$HOME/attempts") in
+   1) exit 75 ;;
+   2) touch "$HOME/second-of-a"; until [ -e "$HOME/verified-b" ]; do sleep 0.01; done ;;
+   esac ;;
+b) until [ -e "$HOME/second-of-a" ]; do sleep 0.01; done ;;
+esac
+echo "$PREMATH_ISSUE_ID" > src/shared.txt"#;
+    let verify = r#"touch "$HOME/verified-$PREMATH_ISSUE_ID""#;
+    scratch.landing_batch(work, verify).end().exits(0);
+    let steps = scratch.steps_of("a");
+    let classes: Vec<Value> = steps
+        .iter()
+        .map(|row| row["failureClasses"].clone())
+        .collect();
+    assert_eq!(
+        classes,
+        [
+            json!(["flaky_execution"]),
+            json!(["landing_conflict"]),
+            Value::Null
+        ]
+    );
+    let retry = &steps[1]["retry"];
+    assert_eq!(
+        (&retry["attempt"], &retry["maxAttempts"]),
+        (&json!(2), &json!(3))
+    );
+    every_close_is_on_the_target(&scratch);
+}
+
+#[test]
 fn what_waits_for_a_reservation_does_not_begin_while_a_batch_drains() {
     let scratch = Scratch::with_issues(3, &["a", "b", "c"].map(issue));
     // `a` and `b` conflict with `c`. The last attempt of one of them works while

@@ -7,6 +7,20 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 
+/// Returns the witness of a change that a step's row names, which holds.
+fn change_of(scratch: &Scratch, step: &Value, phase: &str) -> Value {
+    let id = step["stepId"].as_str().unwrap();
+    let file = format!("artifacts/ciwitness/{id}.{phase}.json");
+    let text = fs::read(scratch.root.join(file)).unwrap();
+    let witness: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(witness["witnessKind"], "premath.harness.change_witness.v1");
+    assert_eq!(witness["holds"], true, "{witness:#}");
+    let reference = format!("ciwitness://{id}/{phase}/{}", digest_of(&witness));
+    let named = step["witnessRefs"].as_array().unwrap();
+    assert!(named.contains(&json!(reference)), "{step:#}");
+    witness
+}
+
 /// Blocking and discovering rest on turns of their own: the rows name the
 /// rights, and the escalation's turn has a witness that can be judged again.
 #[test]
@@ -47,9 +61,19 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
         judged.stdout
     );
 
+    let found = change_of(&scratch, step, "blocked");
+    assert_eq!(found["issueId"], "a");
+    assert_eq!(
+        found["found"],
+        json!({"status": "blocked", "leased": false, "discoveredFrom": []})
+    );
+
     let step = &scratch.steps_of("b")[0];
     let filed = rights(step, "witnessRefs", "mutation-ready://b/discover/");
     assert_eq!(filed.len(), 1, "{step:#}");
+    let shown = change_of(&scratch, step, "filed");
+    assert_eq!(shown["found"]["status"], "open");
+    assert_eq!(shown["found"]["discoveredFrom"], json!(["b"]));
     let found = scratch.issues();
     let mut found = found.values().filter(|row| row["title"] == "more to do");
     let found = found.next().unwrap();
@@ -115,6 +139,11 @@ fn a_block_that_reads_back_differently_is_a_failure() {
     let class = json!("mutation_read_back_mismatch");
     assert!(classes.contains(&class), "{step:#}\n{}", ended.stderr);
     assert_eq!(scratch.issue("b")["status"], "open");
+    let witness = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.b.1.blocked.json");
+    let witness: Value = serde_json::from_slice(&fs::read(witness).unwrap()).unwrap();
+    assert_eq!(witness["holds"], false);
 }
 
 /// Asks a server for changes, one after the other; returns what each call was

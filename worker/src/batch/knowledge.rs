@@ -6,6 +6,7 @@ use super::failure::FailedStep;
 use premath_kernel::issue::dispatch::{Discoveries, Discovery};
 use premath_kernel::json::id::{BatchId, IssueId};
 use premath_kernel::policy::landing::LandingRecord;
+use premath_kernel::policy::retry::EarlierFailures;
 use premath_kernel::record::event::LandingCheck;
 use premath_kernel::record::trajectory::{Account, BatchHistory, FailureStreaks, StepRow, action};
 use premath_memory::{IssueMemory, IssueRow, MemoryView, StoreError};
@@ -183,6 +184,16 @@ impl Batch {
             .history
             .batch(&self.id)
             .map_or(0, |batch| batch.attempts(issue_id))
+    }
+
+    /// Returns how the attempts of an issue failed by themselves so far.
+    pub(crate) fn earlier_failures(&self, issue_id: &IssueId) -> EarlierFailures {
+        let knowledge = self.knowledge();
+        let batch = knowledge.history.batch(&self.id);
+        batch.map_or_else(EarlierFailures::default, |batch| EarlierFailures {
+            attempts: batch.attempts(issue_id),
+            conflicts: batch.conflicts(issue_id),
+        })
     }
 
     /// Returns the issues that are not to be dispatched again in this batch.

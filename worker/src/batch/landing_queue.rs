@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing_queue::{
-    CheckEnd, LandingQueue, Part, QueueBounds, QueueStep, Ticket,
+    CheckEnd, CheckStart, LandingQueue, Part, QueueBounds, QueueStep, Ticket,
 };
 use premath_kernel::policy::retry;
 use premath_memory::LandingLock;
@@ -307,17 +307,13 @@ impl Batch {
         })
     }
 
-    /// Returns whether an attempt that begins now is the last one of an issue
-    /// whose work conflicted: one more conflict would block it.
+    /// Returns whether the work of an issue conflicted in this batch, and one more
+    /// conflict would block it.
     pub(crate) fn is_last_after_conflict(&self, issue_id: &IssueId) -> bool {
         let conflict = FailureClass::LandingConflict.as_str();
-        let conflicted = self
-            .knowledge()
-            .failures
-            .get(issue_id)
-            .is_some_and(|failed| failed.classes.iter().any(|class| class == conflict));
-        let attempt = self.attempts(issue_id) + 1;
-        conflicted && retry::decide(&self.settings.retry, &[conflict], attempt).is_escalation()
+        let earlier = self.earlier_failures(issue_id);
+        earlier.conflicts > 0
+            && retry::decide_next(&self.settings.retry, &[conflict], earlier).is_escalation()
     }
 }
 
@@ -457,6 +453,15 @@ impl<'a> LandingPlace<'a> {
             state.landed.insert(self.ticket, commit.to_owned());
             state.kept = state.kept.take().or(lock);
         });
+    }
+
+    /// Says that the check of the work begins, if there is a free slot for it.
+    pub(crate) fn start_check(&self) -> CheckStart {
+        self.batch
+            .landing_queue
+            .state()
+            .queue
+            .start_check(self.ticket)
     }
 
     /// Says how the check of the work ended; `false` where the work was taken

@@ -53,7 +53,7 @@ use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
 use crate::settings::{Revocation, Settings};
 use filing::Filing;
-pub(crate) use filing::read_back;
+pub(crate) use filing::{Filer, WrittenChange};
 pub(crate) use holder::batch_holder;
 use knowledge::Knowledge;
 use landing_queue::SharedQueue;
@@ -72,7 +72,7 @@ use premath_kernel::record::live::LiveTotals;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
 use premath_memory::{
-    IssueMemory, MemoryView, RepositoryUse, StoreError, Trajectory, TrajectoryFileError, clock,
+    IssueMemory, LandingLock, MemoryView, RepositoryUse, Trajectory, TrajectoryFileError, clock,
 };
 use premath_worktree::landing::{Landing, LandingError};
 pub(crate) use shared_run::SharedPass;
@@ -165,18 +165,15 @@ impl Batch {
         tips
     }
 
-    /// Returns whether issue memory shows an issue blocked, without a lease.
-    pub(crate) fn shows_blocked(&self, issue_id: &IssueId) -> Result<bool, StoreError> {
-        self.memory.view(|view| {
-            let issue = view.issue(issue_id);
-            issue.is_some_and(|issue| issue.status == Status::Blocked && issue.lease.is_none())
-        })
+    /// Records that the remote may not have what is on the target yet: work landed, or
+    /// was reverted, or the batch was cut.
+    pub(crate) fn owe_push(&self) {
+        self.owes_push.store(true, Ordering::SeqCst);
     }
 
-    /// Records that the remote may not have what is on the target yet: the batch was
-    /// cut, or landed work was reverted.
-    pub(crate) fn owe_push(&self) {
-        self.owes_push.store(true, Ordering::Relaxed);
+    /// Returns whether the remote may not have what is on the target.
+    pub(crate) fn owes_push(&self) -> bool {
+        self.owes_push.load(Ordering::SeqCst)
     }
 
     /// Returns the commit that steps begin at: the target's newest one that is
@@ -219,15 +216,22 @@ impl Batch {
     /// Takes landings off the target that a harness left unchecked when it died.
     /// Where another process lands, they are left to the steps that adopt them.
     fn take_back_unchecked(&self) -> Result<(), LandingError> {
-        if let Some(_lock) = self.landing.try_lock()? {
-            let count = self
-                .landing
-                .take_back_unchecked(|issue_id| self.is_closed(issue_id))?;
-            if count > 0 {
-                tracing::warn!(count, "took landings back that were left unchecked");
-            }
+        match self.landing.try_lock()? {
+            Some(lock) => self.take_back_abandoned(&lock).map(drop),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Does so with the right to land, which a process keeps while its landings are
+    /// checked; returns whether there were any.
+    pub(crate) fn take_back_abandoned(&self, _lock: &LandingLock) -> Result<bool, LandingError> {
+        let count = self
+            .landing
+            .take_back_unchecked(|issue_id| self.is_closed(issue_id))?;
+        if count > 0 {
+            tracing::warn!(count, "took landings back that were left unchecked");
+        }
+        Ok(count > 0)
     }
 
     /// Returns whether landed work may not be pushed yet, to one caller.
@@ -236,7 +240,7 @@ impl Batch {
             let mut rows = view.rows();
             rows.any(|row| row.issue.closed_by_step.is_some())
         };
-        self.owes_push.swap(false, Ordering::Relaxed)
+        self.owes_push.swap(false, Ordering::SeqCst)
             && self.memory.view(has_closed).unwrap_or(false)
     }
 

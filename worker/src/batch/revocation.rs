@@ -1,4 +1,4 @@
-//! The end of a batch whose authority was changed or removed.
+//! The end of a batch that may change nothing any more, or whose target is broken.
 
 use super::Batch;
 use crate::settings::Revocation;
@@ -6,6 +6,13 @@ use premath_kernel::record::trajectory::revoked_row;
 use premath_memory::clock;
 
 impl Batch {
+    /// Ends the batch: a landing that failed its check stays on the target, and other
+    /// work would be charged for it. Attempts that run are interrupted.
+    pub(crate) fn break_target(&self) {
+        self.admission().break_target();
+        self.interrupt.kill();
+    }
+
     /// Makes sure that what changes rest on is as it was when the batch began.
     /// From the first time that it is not, the batch drains and changes nothing.
     ///

@@ -11,7 +11,7 @@ use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
 use premath_memory::{artifact, clock};
-use premath_worktree::landing::LandingError;
+use premath_worktree::landing::{LandingError, LastPush};
 use std::time::Duration;
 
 /// How long git has, where it is killed, to remove its locks: here, and at a remote
@@ -28,15 +28,18 @@ impl Lane {
     /// Pushes the target for a batch that was cut: it may have landed work that
     /// it did not push any more.
     pub(crate) fn push_owed(&mut self) {
-        if self.batch.landing.merges() && self.batch.take_owed_push() {
+        if self.batch.landing.merges() && self.batch.owes_push() {
             let stamp = clock::now().wall.as_microsecond();
             let step_id = StepId::from(format!("{}.boot.{stamp}", self.worker_id));
             self.push_target(&step_id, &IssueId::default(), 0);
         }
     }
 
-    /// Pushes the target where that is configured; returns whether nothing
+    /// Pushes the target where that is configured and owed; returns whether nothing
     /// failed. A failure is in the report: the next push takes this work along.
+    ///
+    /// While another lane pushes, this one does not wait: a remote that does not answer
+    /// holds one lane. The other lane pushes again after that.
     pub(crate) fn push_target(
         &mut self,
         step_id: &StepId,
@@ -47,26 +50,48 @@ impl Lane {
         let Some(remote) = &batch.landing.rule().push else {
             return true;
         };
+        let mut has_passed = true;
+        // What a lane owes after the last look at it finds the lock free.
+        while has_passed && batch.owes_push() {
+            let Some(mut last) = batch.landing.try_pushes() else {
+                break;
+            };
+            if batch.take_owed_push() {
+                let owner = (step_id, issue_id, generation);
+                has_passed = self.push_once(remote, &mut last, owner);
+            }
+        }
+        has_passed
+    }
+
+    /// Pushes the target once; returns whether the remote has it.
+    fn push_once(
+        &mut self,
+        remote: &str,
+        last: &mut LastPush,
+        owner: (&StepId, &IssueId, u64),
+    ) -> bool {
+        let batch = self.batch.clone();
         // The tip after the right to push: another lane must not push a later one
         // in between.
-        let mut last = batch.landing.pushes();
         let commit = self.settled_tip();
         if commit
             .as_ref()
             .ok()
             .is_some_and(|tip| last.commit.as_ref() == Some(tip))
         {
-            // The push of another lane took it along.
+            // An earlier push took it along.
             return true;
         }
         let pushed = commit.as_ref().map_err(Clone::clone).and_then(|commit| {
-            let pushed = self.push(remote, commit, (step_id, issue_id, generation));
+            let pushed = self.push(remote, commit, owner);
             pushed.map_err(|error| error.to_string())
         });
         let has_passed = pushed.as_ref().is_ok_and(Ran::passed);
         batch.reached(Boundary::TargetPushed);
         last.commit = commit.ok().filter(|_| has_passed);
         last.failure = (!has_passed).then(|| {
+            let step_id = owner.0;
             let why = match pushed {
                 Ok(_) => self.rejection(step_id),
                 Err(why) => why,
@@ -74,7 +99,7 @@ impl Lane {
             tracing::warn!(%step_id, why, "the landing target was not pushed");
             PushFailure {
                 target: batch.landing.target().to_owned(),
-                remote: remote.clone(),
+                remote: remote.to_owned(),
                 reason: why,
             }
         });

@@ -442,8 +442,9 @@ keys! {
         /// attempt, if there is no `startup_cmd`: "run" or "off". A base that fails refuses
         /// the batch. PREMATH_ISSUE_ID is not set in this run.
         startup: StartupRule = [r#""run""#];
-        /// How often a verify command that fails is repeated on the same tree, 0 to 3. A
-        /// verification that then passes counts; the report lists it as flaky.
+        /// How often a verify command, or `check_cmd`, that fails is repeated on the same
+        /// tree, 0 to 3. A verification that then passes counts; the report lists it as
+        /// flaky.
         flaky_reruns: Natural = ["1"];
         /// How many attempts in the landing queue are verified at once. Default: the number
         /// of lanes. An attempt keeps its worktree until its work has landed or failed; its

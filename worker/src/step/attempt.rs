@@ -12,7 +12,7 @@ use crate::lane::Lane;
 use crate::lane::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, Claim};
-use premath_kernel::policy::landing_queue::CheckEnd;
+use premath_kernel::policy::landing_queue::{CheckEnd, CheckStart};
 use premath_kernel::record::live::StepPhase;
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
@@ -157,9 +157,31 @@ impl<'a> Attempt<'a> {
             }
         }
         if !place.is_locked() {
-            place.keep_lock(self.landing_lock()?);
+            let lock = self.landing_lock()?;
+            // Nothing of this process is checked, and none of another one that lives.
+            let defers_close = self.batch.landing.rule().defers_close();
+            if defers_close && self.batch.take_back_abandoned(&lock)? {
+                place.moved();
+            }
+            place.keep_lock(lock);
         }
         Ok(())
+    }
+
+    /// Waits for a free slot for the check of landed work; `false` where no check is
+    /// needed any more.
+    pub(super) fn await_check_slot(
+        &mut self,
+        place: &LandingPlace<'_>,
+    ) -> Result<bool, StageError> {
+        loop {
+            let seen = self.batch.interrupt.changes();
+            self.look()?;
+            match place.start_check() {
+                CheckStart::Waits => self.pause(seen),
+                start => return Ok(start == CheckStart::Begins),
+            }
+        }
     }
 
     /// Waits until work that is checked may close, or until it is taken back.

@@ -114,14 +114,15 @@ impl Lane {
             // It is checked with the last commit of those that are verified as one.
             _ if queued.rides.is_some() => {}
             None => drop(queued.place.checked(true)),
-            Some(check) => {
+            Some(check) if attempt.await_check_slot(&queued.place)? => {
                 let verification = VerificationTask {
                     phase: queued.next_check(),
                     command: &check,
                     commit,
                 };
                 attempt.watch.follow(Some(queued.place.ticket()));
-                let verified = self.verify(attempt, owner, &verification);
+                let next = &mut || Some(queued.next_check());
+                let verified = self.verify_repeatedly(attempt, owner, &verification, next);
                 attempt.watch.follow(None);
                 failed = match verified {
                     Ok(_) => None,
@@ -132,6 +133,7 @@ impl Lane {
                 };
                 queued.place.checked(failed.is_none());
             }
+            Some(_) => {}
         }
         match attempt.await_check(&queued.place)? {
             CheckEnd::TakeBack => {

@@ -2,7 +2,7 @@
 //! blocking and discovering, nothing else (`contracts.md` 7).
 
 use super::stopped::Stopping;
-use crate::batch::read_back;
+use crate::batch::{Filer, WrittenChange};
 use crate::lane::Lane;
 use crate::settings::Revocation;
 use crate::witness;
@@ -12,7 +12,9 @@ use premath_kernel::issue::lease::LeaseRefusal;
 use premath_kernel::policy::escalation::{EscalationReport, EscalationRight, blocked_notes};
 use premath_kernel::policy::retry::{Decision, EscalationAction};
 use premath_kernel::record::boundary::Boundary;
+use premath_kernel::record::change_witness::FoundChange;
 use premath_kernel::record::trajectory::{BlockedBy, RetryRecord};
+use premath_kernel::turn::{Block, MutationReady};
 use premath_memory::escalation::{CarriedOut, ESCALATION_PHASE};
 use premath_memory::{ChangeError, NewIssue};
 
@@ -57,32 +59,30 @@ impl Lane {
         if let Some(figures) = &stopping.used_up {
             notes.push_str(&format!("Used in this batch: {figures}\n"));
         }
-        let memory = &self.batch.memory;
         let right = self.escalation_right(stopping, decision, escalation);
         if let Ok(Some(right)) = &right {
             stopping.log.witnesses.insert(right.witness_ref());
         }
-        let changed = match right {
-            Ok(None) => Ok(CarriedOut::Nothing),
-            Ok(Some(EscalationRight::ToBlock(ready))) => {
-                let by = blocked_by(&report, claimed.claim.generation);
-                memory.block(ready, notes, Some(by)).and_then(|_| {
-                    self.batch.reached(Boundary::IssueBlocked);
-                    let shown = self.batch.shows_blocked(&claimed.claim.issue_id)?;
-                    read_back(shown, &claimed.claim.issue_id, "blocked")?;
-                    Ok(CarriedOut::Blocked)
-                })
+        let changed = right.and_then(|right| match right {
+            None => Ok(CarriedOut::Nothing),
+            Some(EscalationRight::ToBlock(ready)) => {
+                let witness = self.block(ready, &report, notes, claimed.claim.generation)?;
+                stopping.log.witnesses.insert(&witness);
+                Ok(CarriedOut::Blocked)
             }
-            Ok(Some(EscalationRight::ToDiscover(ready))) => {
+            Some(EscalationRight::ToDiscover(ready)) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                let parent = &claimed.claim.issue_id;
-                let filed = self
-                    .batch
-                    .file(ready, new, parent, Boundary::EscalationFiled);
-                filed.map(CarriedOut::Discovered)
+                let filer = Filer {
+                    step_id: &step_id,
+                    parent: &claimed.claim.issue_id,
+                    phase: "follow-up",
+                    boundary: Boundary::EscalationFiled,
+                };
+                let (id, witness) = self.batch.file(ready, new, &filer)?;
+                stopping.log.witnesses.insert(&witness);
+                Ok(CarriedOut::Discovered(id))
             }
-            Err(error) => Err(error),
-        };
+        });
         changed.map_err(|error| {
             stopping.failure.fail(error.class().as_str());
             tracing::error!(%step_id, %error, "escalation not carried out");
@@ -90,6 +90,27 @@ impl Lane {
                 stopping.failure.store_lost = Some(error.to_string());
             }
         })
+    }
+
+    /// Blocks the issue, and reads it back; returns the reference of the witness.
+    fn block(
+        &self,
+        ready: MutationReady<Block>,
+        report: &EscalationReport<'_>,
+        notes: String,
+        generation: u64,
+    ) -> Result<String, ChangeError> {
+        let mutation = ready.witness().clone();
+        let by = blocked_by(report, generation);
+        self.batch.memory.block(ready, notes, Some(by))?;
+        self.batch.reached(Boundary::IssueBlocked);
+        let change = WrittenChange {
+            step_id: report.step_id,
+            phase: "blocked",
+            mutation: &mutation,
+            issue_id: report.issue_id,
+        };
+        self.batch.read_back(&change, FoundChange::is_blocked)
     }
 
     /// Has the escalation's turn judged, and writes its witness.

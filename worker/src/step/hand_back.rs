@@ -49,10 +49,14 @@ impl Lane {
         end.ending = self.hand_back(stopping, handoff, attempt, &mut end.decision);
         let after = self.settled(stopping, handoff, &end.ending);
         end.next = after.action;
-        end.result_class = match self.is_without_host() && end.ending == StepEnding::LeaseLost {
-            true => FailureClass::HostActionMcpTransportRequired
-                .as_str()
-                .to_owned(),
+        let without_host = FailureClass::HostActionMcpTransportRequired.as_str();
+        let is_refused = stopping
+            .failure
+            .classes
+            .iter()
+            .any(|class| class == without_host);
+        end.result_class = match is_refused {
+            true => without_host.to_owned(),
             false => after.result.as_str().to_owned(),
         };
         if let Some(transported) = stopping.transported {
@@ -82,7 +86,7 @@ impl Lane {
     }
 
     /// Returns whether no lease action can be transported.
-    fn is_without_host(&self) -> bool {
+    pub(super) fn is_without_host(&self) -> bool {
         self.batch.settings.transport == HostActionTransport::LocalRepl
     }
 
@@ -99,7 +103,7 @@ impl Lane {
             // The issue was released during the step: the policy's decision
             // still applies, or the batch would retry it forever.
             if handoff.state == LeaseState::Unleased && stopping.log.account.limit.is_none() {
-                *decision = Some(self.decide(stopping, attempt));
+                *decision = Some(self.decide(stopping));
             }
             return StepEnding::LeaseLost;
         }
@@ -119,15 +123,18 @@ impl Lane {
             stopping.failure.fail(FailureClass::UsageLimit.as_str());
             return self.released(stopping, None, StepEnding::UsageLimit);
         }
-        let decided = self.decide(stopping, attempt);
+        let decided = self.decide(stopping);
         let ending = self.apply(stopping, &decided, attempt);
         *decision = Some(decided);
         ending
     }
 
-    fn decide(&self, stopping: &Stopping<'_>, attempt: u32) -> Decision {
+    fn decide(&self, stopping: &Stopping<'_>) -> Decision {
+        let earlier = self
+            .batch
+            .earlier_failures(&stopping.claimed.claim.issue_id);
         let policy = &self.batch.settings.retry;
-        retry::decide(policy, &stopping.failure.classes, attempt)
+        retry::decide_next(policy, &stopping.failure.classes, earlier)
     }
 
     /// Carries the policy's decision out.
@@ -137,8 +144,9 @@ impl Lane {
                 let step_id = stopping.log.step_id();
                 let backoff = &self.batch.settings.backoff;
                 let wait = backoff.wait_of(&decided.backoff_class, attempt, &step_id);
-                let at = (!wait.is_zero()).then(|| retry_at(clock::now().wall, wait));
-                self.released(stopping, at, StepEnding::Retry { at })
+                let at = retry_at(clock::now().wall, wait);
+                let waits = (!wait.is_zero()).then_some(at);
+                self.released(stopping, Some(at), StepEnding::Retry { at: waits })
             }
             RetryOutcome::Escalate(escalation) => {
                 match self.escalate(stopping, decided, escalation) {

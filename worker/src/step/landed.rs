@@ -7,6 +7,7 @@ use super::failed::Failed;
 use super::queued::QueuedWork;
 use super::step_failure::StepFailure;
 use super::work::WorkDone;
+use crate::batch::Filer;
 use crate::lane::Lane;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::turn::{CallSpec, Close, Discover, MutationReady};
@@ -61,6 +62,15 @@ impl Landed<'_> {
     }
 }
 
+/// Returns the phase of the witness of a request that was filed, by its place in the
+/// outbox.
+fn filed_phase(at: usize) -> String {
+    match at {
+        0 => "filed".to_owned(),
+        at => format!("filed-{}", at + 1),
+    }
+}
+
 impl Lane {
     /// Files the requests of the work's outbox.
     fn file(
@@ -70,7 +80,8 @@ impl Lane {
         requests: Vec<NewIssue>,
     ) -> Result<(), StageError> {
         let batch = attempt.batch;
-        for new in requests {
+        let step_id = attempt.log.step_id();
+        for (at, new) in requests.into_iter().enumerate() {
             let turn = CallSpec::bind(&self.turn(&attempt.log).0)?;
             let ready = turn.admitted::<Discover>(&self.binding(&attempt.log));
             let ready = ready.map_err(|classes| {
@@ -82,8 +93,14 @@ impl Lane {
             })?;
             self.may_change()?;
             attempt.log.witnesses.insert(ready.witness_ref());
-            let parent = attempt.claim().issue_id.clone();
-            let filed = batch.file(ready, new, &parent, Boundary::FollowUpFiled)?;
+            let filer = Filer {
+                step_id: &step_id,
+                parent: &attempt.claim().issue_id,
+                phase: &filed_phase(at),
+                boundary: Boundary::FollowUpFiled,
+            };
+            let (filed, witness) = batch.file(ready, new, &filer)?;
+            attempt.log.witnesses.insert(&witness);
             work.discovered.push(filed);
         }
         Ok(())

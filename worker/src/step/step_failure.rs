@@ -4,6 +4,7 @@ use super::error::{StageError, StepError};
 use crate::lane::Lane;
 use crate::lane::command::{CommandError, Cut};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::retry;
 use premath_memory::ChangeError;
 use std::path::PathBuf;
 
@@ -62,12 +63,17 @@ impl StepFailure {
             && !self.is_stranded
     }
 
-    /// Returns whether it is a verification's, which ran to its end and failed.
-    /// One that was cut off or used up its resources is not repeated.
+    /// Returns whether it is a verification's, which ran to its end and failed: an
+    /// agent can mend what it says.
     pub(super) fn is_red(&self) -> bool {
         let red = [FailureClass::CheckFailed, FailureClass::LandingCheckFailed];
         let is_red = |class: &String| red.iter().any(|red| red.as_str() == class);
         self.cut.is_none() && self.is_of_the_command() && self.classes.iter().all(is_red)
+    }
+
+    /// Returns whether it is a verification's that is repeated on the same tree.
+    pub(super) fn may_pass_again(&self) -> bool {
+        self.cut.is_none() && self.is_of_the_command() && retry::may_pass_again(&self.classes)
     }
 
     /// Adds a class, once.

@@ -265,9 +265,12 @@ impl Lane {
             (Ok(()), Some(landing)) => landing.unmark(),
             (Ok(()), None) => {}
         }
+        // Once the mark is gone: a push leaves marked work out.
+        if has_landed {
+            self.batch.owe_push();
+        }
         // What is owed stays owed where the lane is lost.
-        let is_lost = stopping.failure.lane_lost.is_some();
-        if is_lost || !(has_landed || self.batch.take_owed_push()) {
+        if stopping.failure.lane_lost.is_some() || !self.batch.owes_push() {
             return;
         }
         // A failure changes nothing: the next push takes this work along.
@@ -472,7 +475,9 @@ impl Lane {
             transported: None,
             used_up: None,
         };
-        let _ = self.release(&mut stopping, None);
+        if !self.is_without_host() {
+            let _ = self.release(&mut stopping, None);
+        }
         self.batch.unreserve(&claimed.claim);
         stopping.report(Stopped {
             ending: StepEnding::NotBegun,

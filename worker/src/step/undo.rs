@@ -28,7 +28,12 @@ impl Lane {
             command: check,
             commit,
         };
-        match self.verify(attempt, owner, &verification) {
+        let mut round = 0;
+        let next = &mut || {
+            round += 1;
+            Some(Phase::Landed(round))
+        };
+        match self.verify_repeatedly(attempt, owner, &verification, next) {
             Ok(_) => Ok(()),
             Err(StageError::Failed(failure)) => Err(self.refused(&mut attempt.log, failure)),
             Err(error) => Err(error),
@@ -63,6 +68,7 @@ impl Lane {
             Undone::Conflict => {
                 // Others that landed with it may be reverted.
                 self.batch.owe_push();
+                self.batch.break_target();
                 failure.fail(FailureClass::LandingNotTakenBack.as_str());
                 format!("{target} still contains {commit}, because later commits build on it")
             }

@@ -5,6 +5,14 @@ use premath_kernel::json::reference::RefSet;
 use premath_kernel::record::trajectory::{SharedVerification, Verification};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A tree, and what judged it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct JudgedTree {
+    pub(super) tree: String,
+    /// Whether it is the check after a landing.
+    pub(super) is_check: bool,
+}
+
 /// The verifications of a step so far.
 #[derive(Debug)]
 pub(super) struct Verifications {
@@ -12,11 +20,10 @@ pub(super) struct Verifications {
     pub(super) latest: Option<Verification>,
     /// The verification of other work that the step rests on.
     pub(super) shared: Option<SharedVerification>,
-    /// The witnesses of those that failed, by tree.
-    red: BTreeMap<String, RefSet>,
-    /// The trees that passed.
-    passed: BTreeSet<String>,
-    /// The witnesses of those that failed on a tree that passed.
+    /// The witnesses of those that failed.
+    red: BTreeMap<JudgedTree, RefSet>,
+    passed: BTreeSet<JudgedTree>,
+    /// The witnesses of those that failed on a tree that passed too.
     pub(super) flaky: RefSet,
     /// The phase of the one that passed last.
     pub(super) passed_in: &'static str,
@@ -37,18 +44,19 @@ impl Verifications {
         }
     }
 
-    /// Records how the latest verification of a tree ended.
-    pub(super) fn note(&mut self, tree: &str, passed: bool, is_red: bool) {
-        if passed {
-            let red = self.red.remove(tree);
-            self.flaky.extend(&red.unwrap_or_default());
-            self.passed.insert(tree.to_owned());
-        } else if is_red && let Some(witness) = self.latest_witness() {
-            match self.passed.contains(tree) {
-                true => self.flaky.insert(witness),
-                false => self.red.entry(tree.to_owned()).or_default().insert(witness),
-            };
-        }
+    /// Records that a tree passed.
+    pub(super) fn passed(&mut self, judged: JudgedTree) {
+        let failed = self.red.remove(&judged);
+        self.flaky.extend(&failed.unwrap_or_default());
+        self.passed.insert(judged);
+    }
+
+    /// Records that a tree failed, and may pass.
+    pub(super) fn failed(&mut self, judged: JudgedTree, witness: String) {
+        match self.passed.contains(&judged) {
+            true => self.flaky.insert(witness),
+            false => self.red.entry(judged).or_default().insert(witness),
+        };
     }
 
     /// Returns the witness of the latest verification.

@@ -3,6 +3,7 @@
 
 use super::attempt::Attempt;
 use super::error::StageError;
+use super::verifications::JudgedTree;
 use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase, Ran};
 use crate::lane::watch::LeaseWatch;
@@ -32,7 +33,7 @@ impl Lane {
     ) -> Result<TreeState, StageError> {
         let began = attempt.log.mark();
         let failed = match self.verify(attempt, owner, what) {
-            Err(StageError::Failed(failure)) if failure.is_red() => failure,
+            Err(StageError::Failed(failure)) if failure.may_pass_again() => failure,
             verified => return verified,
         };
         let red = attempt.log.mark();
@@ -46,7 +47,7 @@ impl Lane {
                     attempt.log.discard_between(&began, &before);
                     return Ok(state);
                 }
-                Err(StageError::Failed(failure)) if failure.is_red() => {}
+                Err(StageError::Failed(failure)) if failure.may_pass_again() => {}
                 cut => return cut,
             }
         }
@@ -80,14 +81,20 @@ impl Lane {
         self.batch.reached(Boundary::CheckoutReady);
         let before = Some(state.clone());
         let ran = self.run(what.phase, what.command, owner, before, Some(watch))?;
+        let witness = ran.witness_ref.clone();
         self.batch.reached(match what.phase {
             Phase::Landed(_) => Boundary::LandingChecked,
             _ => Boundary::Verified,
         });
         let ended = self.take_in(log, ran, what.phase);
-        if matches!(what.phase, Phase::Verify(_) | Phase::Land(_)) {
-            let is_red = ended.as_ref().is_err_and(|failure| failure.is_red());
-            log.verified.note(&state.tree, ended.is_ok(), is_red);
+        let judged = JudgedTree {
+            tree: state.tree.clone(),
+            is_check: matches!(what.phase, Phase::Landed(_)),
+        };
+        match &ended {
+            Ok(()) => log.verified.passed(judged),
+            Err(failure) if failure.may_pass_again() => log.verified.failed(judged, witness),
+            Err(_) => {}
         }
         ended?;
         if self.is_warm() {

@@ -43,6 +43,7 @@ use premath_kernel::policy::retry::RetryPolicy;
 use premath_kernel::policy::trust::TrustRecord;
 use premath_kernel::policy::turn::TurnPolicy;
 use premath_kernel::record::bootstrap::Bootstrap;
+use premath_kernel::record::change_witness::ChangeWitness;
 use premath_kernel::record::control::{ControlAnswer, ControlRequest};
 use premath_kernel::record::event::{EventLine, WorkerReport};
 use premath_kernel::record::feature::FeatureLedger;
@@ -177,6 +178,12 @@ pub(super) const KINDS: &[SchemaKind] = &[
         "witness-mutation",
         "artifacts/ciwitness/<step>.mutation.json",
         written::<CloseWitness<'_>>,
+    ),
+    kind(
+        "witness-change",
+        "artifacts/ciwitness/<step>.<phase>.json of an issue that was blocked (blocked) or filed \
+         (filed, follow-up)",
+        written::<ChangeWitness<'_>>,
     ),
     kind(
         "witness-refusal",

@@ -122,6 +122,7 @@ mod tests {
             by(EndedBy::Budget),
             by(EndedBy::Room),
             by(EndedBy::Revoked),
+            by(EndedBy::BrokenTarget),
         ];
         for end in failing {
             assert_eq!(end.exit_code(), FAILED, "{end:?}");

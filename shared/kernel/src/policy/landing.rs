@@ -148,8 +148,23 @@ pub const LAND_ROUNDS: [&str; 64] = [
 
 /// The checks of a step's work that landed, by the names of their outputs and
 /// witnesses: work that is taken back with other work lands again.
-pub const LANDED_ROUNDS: [&str; 8] = [
-    "landed", "landed-2", "landed-3", "landed-4", "landed-5", "landed-6", "landed-7", "landed-8",
+pub const LANDED_ROUNDS: [&str; 16] = [
+    "landed",
+    "landed-2",
+    "landed-3",
+    "landed-4",
+    "landed-5",
+    "landed-6",
+    "landed-7",
+    "landed-8",
+    "landed-9",
+    "landed-10",
+    "landed-11",
+    "landed-12",
+    "landed-13",
+    "landed-14",
+    "landed-15",
+    "landed-16",
 ];
 
 /// The name of the witness of work that rests on the verification of other work.
@@ -169,7 +184,7 @@ const STATES_BEFORE_PASS: usize = ASSUMED_MAX + (1 + REPAIR_ROUNDS_MAX) * FIRM_M
 /// those of the rounds before it.
 const _: () = assert!(STATES_BEFORE_PASS * (1 + FLAKY_RERUNS_MAX) <= VERIFY_ROUNDS.len());
 const _: () = assert!(STATES_AFTER_PASS * (1 + FLAKY_RERUNS_MAX) <= LAND_ROUNDS.len());
-const _: () = assert!(TAKEN_BACK_MAX < LANDED_ROUNDS.len());
+const _: () = assert!((1 + TAKEN_BACK_MAX) * (1 + FLAKY_RERUNS_MAX) <= LANDED_ROUNDS.len());
 
 /// How many places of the landing queue may be verified on an assumed state
 /// where the settings do not say it.

@@ -25,8 +25,8 @@
 //!   superseded: when an issue that already held the reservation lands.
 //! - The window bounds how many verifications rest on assumptions. It grows by
 //!   one for each landing and halves for each failure that is charged.
-//! - At most as many verifications run as there are slots. Free ones go to the
-//!   work at the front.
+//! - At most as many verifications and checks run as there are slots. Free ones go
+//!   to checks, then to the work at the front.
 //!
 //! Work that landed is checked while other work lands on top of it (`checks`).
 //! Where the bounds allow it, several places are verified as one (`runs`).
@@ -38,7 +38,7 @@ mod checks;
 mod landings;
 mod runs;
 
-pub use checks::CheckEnd;
+pub use checks::{CheckEnd, CheckStart};
 pub use runs::Part;
 
 use crate::issue::natural;
@@ -266,7 +266,9 @@ impl LandingQueue {
         let before = &self.places[..at];
         match &self.places[at].state {
             PlaceState::Waiting if at >= self.window => QueueStep::Wait,
-            PlaceState::Waiting | PlaceState::Due if self.running() >= self.slots => {
+            PlaceState::Waiting | PlaceState::Due
+                if self.running() + self.checks.due() >= self.slots =>
+            {
                 QueueStep::Wait
             }
             PlaceState::Waiting | PlaceState::Due => {
@@ -440,10 +442,10 @@ impl LandingQueue {
         self.places.iter().position(|place| place.ticket == ticket)
     }
 
-    /// Returns how many verifications run.
+    /// Returns how many verifications and checks run.
     fn running(&self) -> usize {
         let is_running = |place: &&Place| matches!(place.state, PlaceState::Verifying(_));
-        self.places.iter().filter(is_running).count()
+        self.places.iter().filter(is_running).count() + self.checks.running()
     }
 
     /// Returns the places before one that are assumed to land.

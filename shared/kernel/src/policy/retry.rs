@@ -11,7 +11,7 @@ mod words;
 
 pub(crate) use backoff::jitter;
 pub use backoff::{Backoff, BackoffTable, retry_at};
-pub use end::{CommandEnd, EndCause, classes_of};
+pub use end::{CommandEnd, EndCause, classes_of, may_pass_again};
 pub use policy::{
     EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
     UnknownAction,
@@ -110,6 +110,41 @@ pub fn decide_within(
     }
 }
 
+/// The failures of an issue in its batch before the attempt that is decided about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EarlierFailures {
+    /// All attempts that failed by themselves.
+    pub attempts: u32,
+    /// Those of them whose work conflicted with what landed.
+    pub conflicts: u32,
+}
+
+/// Decides as [`decide`] does about the next attempt of a batch. Attempts that failed
+/// for another reason do not use up those after a conflict: the first conflict is
+/// followed by an attempt with the landing reserved, whatever came before.
+pub fn decide_next(
+    policy: &RetryPolicy,
+    classes: &[impl AsRef<str>],
+    earlier: EarlierFailures,
+) -> Decision {
+    let attempt = earlier.attempts.saturating_add(1);
+    let decision = decide(policy, classes, attempt);
+    if decision.class != FailureClass::LandingConflict.as_str() {
+        return decision;
+    }
+    let others = earlier.attempts.saturating_sub(earlier.conflicts);
+    let max_attempts = decision.max_attempts.saturating_add(others);
+    let outcome = match decision.outcome {
+        RetryOutcome::Escalate(_) if attempt < max_attempts => RetryOutcome::Retry,
+        outcome => outcome,
+    };
+    Decision {
+        max_attempts,
+        outcome,
+        ..decision
+    }
+}
+
 /// Whether a recorded decision retried or escalated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -127,6 +162,29 @@ mod tests {
 
     fn policy() -> RetryPolicy {
         RetryPolicy::embedded().unwrap()
+    }
+
+    #[test]
+    fn other_failures_do_not_use_up_the_attempt_after_a_conflict() {
+        let conflict = FailureClass::LandingConflict.as_str();
+        for (attempts, conflicts, max, is_over) in [
+            (0, 0, 2, false),
+            (1, 0, 3, false),
+            (2, 0, 4, false),
+            (1, 1, 2, true),
+            (2, 1, 3, true),
+        ] {
+            let earlier = EarlierFailures {
+                attempts,
+                conflicts,
+            };
+            let decision = decide_next(&policy(), &[conflict], earlier);
+            assert_eq!(decision.attempt, attempts + 1);
+            assert_eq!(decision.max_attempts, max);
+            assert_eq!(decision.is_escalation(), is_over, "{earlier:?}");
+            let other = decide_next(&policy(), &["check_failed"], earlier);
+            assert_eq!(other, decide(&policy(), &["check_failed"], attempts + 1));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod audit;
 pub mod bootstrap;
 pub mod boundary;
+pub mod change_witness;
 pub mod control;
 pub mod event;
 pub mod feature;

@@ -24,6 +24,11 @@ pub struct LandedMark {
 
 const MARKS: &str = "refs/harness/landing";
 
+/// How many commits from the tip on are looked at for landings that others committed
+/// on top of. A landing that a merge brought is behind another parent than the first,
+/// and is not found.
+const DEEPEST: usize = 10_000;
+
 impl Landing {
     /// Marks a commit as about to land.
     pub fn mark(
@@ -74,7 +79,8 @@ impl Landing {
     /// taken back. `is_settled` says which of it has passed, by its issue and commit.
     ///
     /// A landing is marked before the target moves, so that a mark of every
-    /// commit is there that a tip read before has.
+    /// commit is there that a tip read before has. One that is taken back loses its
+    /// mark after that, so that the tip is read again where it moved meanwhile.
     ///
     /// # Errors
     ///
@@ -85,18 +91,19 @@ impl Landing {
     ) -> Result<String, LandingError> {
         let failed = "look for landings under way";
         let git = self.open()?;
-        let tip = self.tip_in(&git)?;
+        let mut tip = self.tip_in(&git)?;
         if !self.rule().defers_close() {
             return Ok(tip.to_string());
         }
-        let start = unchecked_from(&git, tip, is_settled).and_then(|unchecked| {
-            let oldest = unchecked.last().map(|oldest| git.find_commit(*oldest));
-            Ok(oldest
-                .transpose()?
-                .and_then(|oldest| oldest.parent_id(0).ok()))
-        });
-        let start = start.map_err(LandingError::git(failed))?;
-        Ok(start.unwrap_or(tip).to_string())
+        loop {
+            let start = before_unchecked(&git, tip, &is_settled);
+            let start = start.map_err(LandingError::git(failed))?;
+            let now = self.tip_in(&git)?;
+            if now == tip {
+                return Ok(start.unwrap_or(tip).to_string());
+            }
+            tip = now;
+        }
     }
 
     /// Takes landings off the target that a harness left unchecked when it died:
@@ -117,7 +124,8 @@ impl Landing {
         }
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
-        let unchecked = unchecked_from(&git, tip, |issue_id, _| is_closed(issue_id));
+        let marked = unsettled(&git, |issue_id, _| is_closed(issue_id));
+        let unchecked = marked.and_then(|marked| unchecked_from(&git, tip, &marked));
         let unchecked = unchecked.map_err(LandingError::git(failed))?;
         let rides = |commit: &Oid| {
             let trailers = trailers_of(&git, *commit);
@@ -193,16 +201,14 @@ impl Landing {
     }
 }
 
-/// Returns the landings on top of a tip's first-parent history that are marked
-/// and not settled, the newest first. Marks on other commits do not
-/// count: a mark may be on work that its step found there.
-fn unchecked_from(
+/// Returns the landings that are marked and not settled. Marks on other commits do
+/// not count: a mark may be on work that its step found there.
+fn unsettled(
     git: &Repository,
-    tip: Oid,
     is_settled: impl Fn(&IssueId, &str) -> bool,
-) -> Result<Vec<Oid>, git2::Error> {
+) -> Result<BTreeSet<Oid>, git2::Error> {
     let marks = git.references_glob(&format!("{MARKS}/*"))?;
-    let marked: BTreeSet<Oid> = marks
+    Ok(marks
         .flatten()
         .filter_map(|mark| FoundMark::of(git, &mark))
         .filter(|mark| {
@@ -211,7 +217,50 @@ fn unchecked_from(
             issue_id.is_some_and(|issue_id| !is_settled(&issue_id, &commit))
         })
         .map(|mark| mark.commit)
-        .collect();
+        .collect())
+}
+
+/// Returns the commit before the oldest landing of a tip's first-parent history that
+/// is not settled; `None` where all are. Others may have committed on top of it. A
+/// settled landing on top settles it too: what passed there contains it.
+fn before_unchecked(
+    git: &Repository,
+    tip: Oid,
+    is_settled: impl Fn(&IssueId, &str) -> bool,
+) -> Result<Option<Oid>, git2::Error> {
+    let mut sought = BTreeSet::new();
+    for commit in unsettled(git, is_settled)? {
+        if holds(git, tip, &commit.to_string())? && !is_reverted(git, tip, commit)? {
+            sought.insert(commit);
+        }
+    }
+    let (mut at, mut oldest) = (tip, None);
+    for _ in 0..DEEPEST {
+        if sought.is_empty() {
+            break;
+        }
+        let is_sought = sought.remove(&at);
+        if !is_sought && trailers_of(git, at).is_some() {
+            break;
+        }
+        let Ok(parent) = git.find_commit(at)?.parent_id(0) else {
+            break;
+        };
+        if is_sought {
+            oldest = Some(parent);
+        }
+        at = parent;
+    }
+    Ok(oldest)
+}
+
+/// Returns the landings on top of a tip's first-parent history that are marked, the
+/// newest first.
+fn unchecked_from(
+    git: &Repository,
+    tip: Oid,
+    marked: &BTreeSet<Oid>,
+) -> Result<Vec<Oid>, git2::Error> {
     let mut unchecked = Vec::new();
     let mut at = tip;
     while marked.contains(&at) {

@@ -25,7 +25,7 @@ use premath_memory::{LandingLock, LandingWaiter, LockWait};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
     /// The repository that this thread opened last.
@@ -188,6 +188,15 @@ impl Landing {
     /// ended.
     pub fn pushes(&self) -> MutexGuard<'_, LastPush> {
         self.pushes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does as [`pushes`](Self::pushes); `None` while another one pushes.
+    pub fn try_pushes(&self) -> Option<MutexGuard<'_, LastPush>> {
+        match self.pushes.try_lock() {
+            Ok(last) => Some(last),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Drops this thread's handle: the next use opens the repository again. A handle

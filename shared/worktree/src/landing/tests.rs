@@ -382,6 +382,41 @@ fn a_step_begins_below_all_that_is_yet_to_be_checked() {
 }
 
 #[test]
+fn a_step_begins_below_what_is_yet_to_be_checked_and_others_built_upon() {
+    let (_folder, git, landing, commits) = three_landings(true);
+    let last = Oid::from_str(&commits[3]).unwrap();
+    let person = commit(&git, "person", &[last]).to_string();
+    landing.advance(&commits[3], &person, "m").unwrap();
+    let start = |settled: &[&str]| {
+        let is_settled = |issue: &IssueId, _: &str| settled.iter().any(|one| **one == **issue);
+        landing.start(is_settled).unwrap()
+    };
+    assert_eq!(start(&[]), commits[0]);
+    assert_eq!(start(&["a"]), commits[1]);
+    // What passed its check on top of others contains them.
+    assert_eq!(start(&["c"]), person);
+    // What a revert took back is not there.
+    let taken_back = landing.take_back(&commits[1..], &"s".into(), None).unwrap();
+    assert!(matches!(taken_back, Undone::Reverted(_)), "{taken_back:?}");
+    assert_eq!(start(&[]), landing.tip().unwrap());
+}
+
+#[test]
+fn a_step_does_not_begin_with_what_is_taken_back_while_it_looks() {
+    let (_folder, _git, landing, commits) = three_landings(true);
+    let taken = std::cell::Cell::new(false);
+    let is_settled = |_: &IssueId, _: &str| {
+        if !taken.replace(true) {
+            landing.take_back(&commits[2..], &"s".into(), None).unwrap();
+            landing.unmark(&"b".into());
+            landing.unmark(&"c".into());
+        }
+        true
+    };
+    assert_eq!(landing.start(is_settled).unwrap(), commits[1]);
+}
+
+#[test]
 fn landings_are_taken_back_with_those_on_top() {
     let (_folder, git, landing, commits) = three_landings(true);
     let take_back = |commits: &[String]| landing.take_back(commits, &"s".into(), None).unwrap();

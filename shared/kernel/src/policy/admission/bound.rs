@@ -25,6 +25,9 @@ pub enum EndedBy {
     Room,
     /// What the batch's changes rest on was changed or removed.
     Revoked,
+    /// A landing failed its check, and could not be taken off the target: whatever
+    /// lands on top fails too.
+    BrokenTarget,
 }
 
 impl EndedBy {
@@ -37,6 +40,7 @@ impl EndedBy {
             Self::Budget => "the batch's budget",
             Self::Room => "too little free disk or memory",
             Self::Revoked => "the revoked authorisation",
+            Self::BrokenTarget => "the broken landing target",
         }
     }
 
@@ -49,12 +53,16 @@ impl EndedBy {
             Self::Budget => "the batch's budget reached",
             Self::Room => "free disk or memory too low",
             Self::Revoked => "authorisation revoked",
+            Self::BrokenTarget => "the landing target is broken",
         }
     }
 
     /// Returns whether work may be left that the batch would have done.
     pub(crate) const fn is_shortage(self) -> bool {
-        matches!(self, Self::Budget | Self::Room | Self::Revoked)
+        matches!(
+            self,
+            Self::Budget | Self::Room | Self::Revoked | Self::BrokenTarget
+        )
     }
 }
 
@@ -99,6 +107,12 @@ impl Admission {
     /// Takes in that the batch may change nothing any more; it is to end.
     pub const fn revoke(&mut self) {
         self.due = Some(EndedBy::Revoked);
+    }
+
+    /// Takes in that a landing which failed its check stays on the target; the batch is
+    /// to end.
+    pub const fn break_target(&mut self) {
+        self.due = Some(EndedBy::BrokenTarget);
     }
 
     /// Returns the bound that ends the batch now, once. A batch that is

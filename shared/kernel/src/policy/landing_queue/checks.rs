@@ -1,8 +1,10 @@
 //! The landings whose issues are yet to close: their checks (`check_cmd`), which
-//! run at once, while other work lands on top.
+//! run while other work lands on top.
 //!
 //! Rules:
 //!
+//! - A check runs in a slot, as verifications do. Checks get free slots first: no
+//!   issue closes before those that landed before it.
 //! - An issue closes when its check and all the checks of landings before it
 //!   have passed. Issues close in the order in which their work landed.
 //! - A check that fails is charged to its issue only when all landings before it
@@ -15,6 +17,17 @@
 //!   land again, and none is charged.
 
 use super::Ticket;
+
+/// What the holder of a landing is to do about its check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckStart {
+    /// Run it.
+    Begins,
+    /// Ask again after the next change: there is no free slot.
+    Waits,
+    /// Leave it: the work was taken back, or is to be.
+    Ends,
+}
 
 /// How work ends that was checked after it landed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +50,8 @@ pub enum CheckEnd {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckState {
+    /// Its check is yet to run.
+    Due,
     Running,
     Passed,
     Failed,
@@ -109,8 +124,37 @@ impl Checks {
         self.landings.push(CheckedLanding {
             ticket,
             leader: None,
-            state: CheckState::Running,
+            state: CheckState::Due,
         });
+    }
+
+    /// Returns how many checks run.
+    pub(super) fn running(&self) -> usize {
+        self.count(CheckState::Running)
+    }
+
+    /// Returns how many checks are yet to run.
+    pub(super) fn due(&self) -> usize {
+        self.count(CheckState::Due)
+    }
+
+    fn count(&self, state: CheckState) -> usize {
+        let landings = self.landings.iter();
+        landings.filter(|landing| landing.state == state).count()
+    }
+
+    /// Takes in that a check begins, where it is due and `has_slot`.
+    pub(super) fn start(&mut self, ticket: Ticket, has_slot: bool) -> CheckStart {
+        let at = self.position(ticket);
+        let due = at.filter(|at| self.landings[*at].state == CheckState::Due);
+        match due {
+            None => CheckStart::Ends,
+            Some(_) if !has_slot => CheckStart::Waits,
+            Some(at) => {
+                self.landings[at].state = CheckState::Running;
+                CheckStart::Begins
+            }
+        }
     }
 
     /// Takes in work that landed riding; it is taken back where its leader is

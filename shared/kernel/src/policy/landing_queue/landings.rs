@@ -1,8 +1,14 @@
 //! What the queue knows of landings whose issues are yet to close.
 
-use super::{CheckEnd, LandingQueue, Ticket};
+use super::{CheckEnd, CheckStart, LandingQueue, Ticket};
 
 impl LandingQueue {
+    /// Takes in that the check of a landing begins, if there is a free slot for it.
+    pub fn start_check(&mut self, ticket: Ticket) -> CheckStart {
+        let has_slot = self.running() < self.slots;
+        self.checks.start(ticket, has_slot)
+    }
+
     /// Takes in how the check of a landing ended; `false` where its work was
     /// taken back.
     pub fn checked(&mut self, ticket: Ticket, passed: bool) -> bool {

@@ -4,7 +4,7 @@
 
 mod kinds;
 
-use super::{CheckEnd, LandingQueue, Part, QueueBounds, QueueStep, Ticket};
+use super::{CheckEnd, CheckStart, LandingQueue, Part, QueueBounds, QueueStep, Ticket};
 use crate::json::id::IssueId;
 use crate::policy::verified_states::VerifiedStates;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,6 +87,7 @@ enum Lane {
     Working(usize, u64),
     Queued(usize, Ticket),
     Verifying(usize, Ticket, u64),
+    CheckDue(usize, Ticket),
     Checking(usize, Ticket, u64),
     Checked(usize, Ticket),
 }
@@ -199,7 +200,7 @@ impl Batch {
                 Lane::Working(_, until)
                 | Lane::Verifying(_, _, until)
                 | Lane::Checking(_, _, until) => Some(*until),
-                Lane::Idle | Lane::Queued(..) | Lane::Checked(..) => None,
+                Lane::Idle | Lane::Queued(..) | Lane::CheckDue(..) | Lane::Checked(..) => None,
             });
             match at.min() {
                 Some(next) => self.now = next,
@@ -227,6 +228,7 @@ impl Batch {
                 self.join(lane, issue);
                 true
             }
+            Lane::CheckDue(issue, ticket) => self.start_check(lane, issue, ticket),
             Lane::Checking(issue, ticket, until)
                 if until <= self.now || self.queue.is_superseded(ticket) =>
             {
@@ -261,11 +263,6 @@ impl Batch {
         self.lanes.iter().filter(is_working).count()
     }
 
-    fn verifying(&self) -> usize {
-        let is_verifying = |lane: &&Lane| matches!(lane, Lane::Verifying(..));
-        self.lanes.iter().filter(is_verifying).count()
-    }
-
     fn join(&mut self, lane: usize, issue: usize) {
         let priority = self.issues[issue].priority;
         let ticket = self.queue.join(priority, &id_of(issue));
@@ -292,6 +289,29 @@ impl Batch {
             !unchecked,
             "{issue} is charged on work that is yet to be checked"
         );
+    }
+
+    fn start_check(&mut self, lane: usize, issue: usize, ticket: Ticket) -> bool {
+        self.lanes[lane] = match self.queue.start_check(ticket) {
+            CheckStart::Waits => return false,
+            CheckStart::Ends => Lane::Checked(issue, ticket),
+            CheckStart::Begins => {
+                let until = self.now + self.issues[issue].check;
+                Lane::Checking(issue, ticket, until)
+            }
+        };
+        self.assert_slots();
+        true
+    }
+
+    /// Asserts that no more runs than there are slots.
+    fn assert_slots(&self) {
+        let runs = |lane: &&Lane| match lane {
+            Lane::Verifying(_, ticket, _) => !self.queue.is_superseded(*ticket),
+            Lane::Checking(issue, ..) => self.unchecked.contains(issue),
+            _ => false,
+        };
+        assert!(self.lanes.iter().filter(runs).count() <= self.kind.slots);
     }
 
     fn end_check(&mut self, lane: usize, issue: usize, ticket: Ticket) {
@@ -447,9 +467,7 @@ impl Batch {
         assert!(states.are_bounded(), "{states:?}");
         let until = self.now + self.issues[issue].verify;
         self.lanes[lane] = Lane::Verifying(issue, ticket, until);
-        let superseded = |lane: &&Lane| matches!(lane, Lane::Verifying(_, ticket, _) if self.queue.is_superseded(*ticket));
-        let ending = self.lanes.iter().filter(superseded).count();
-        assert!(self.verifying() - ending <= self.kind.slots);
+        self.assert_slots();
     }
 
     fn land(&mut self, lane: usize, issue: usize, ticket: Ticket) {
@@ -496,7 +514,7 @@ impl Batch {
             self.lanes[lane] = Lane::Checked(issue, ticket);
             return;
         }
-        self.lanes[lane] = Lane::Checking(issue, ticket, self.now + self.issues[issue].check);
+        self.lanes[lane] = Lane::CheckDue(issue, ticket);
     }
 
     fn end(&mut self, lane: usize, issue: usize, ticket: Ticket, end: End) {

@@ -65,7 +65,8 @@ impl CommandEnd {
 /// Names the classes of a command's end; none where it passed.
 ///
 /// What the harness knows by itself comes first, then `words`, which the
-/// command said; `rest` is what a failure is if neither is given.
+/// command said; `rest` is what a failure is if neither is given. Only where the command
+/// ran over its time limit do its words come first: what it found before that decides.
 pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> Vec<String> {
     let own = match end.cause {
         EndCause::Exited if end.code == Some(0) => return Vec::new(),
@@ -75,10 +76,15 @@ pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> V
         EndCause::Stopped => Some(FailureClass::StepInterrupted),
         EndCause::Exceeded => Some(FailureClass::ResourceExceeded),
     };
-    let mut classes: Vec<String> = own.iter().map(|class| class.as_str().to_owned()).collect();
-    for word in words {
-        if !classes.contains(&word) {
-            classes.push(word);
+    let own = own.map(|class| class.as_str().to_owned());
+    let (first, last) = match end.cause {
+        EndCause::Limit => (None, own),
+        _ => (own, None),
+    };
+    let mut classes: Vec<String> = Vec::new();
+    for class in first.into_iter().chain(words).chain(last) {
+        if !classes.contains(&class) {
+            classes.push(class);
         }
     }
     if classes.is_empty() {
@@ -92,9 +98,50 @@ pub fn classes_of(end: &CommandEnd, words: Vec<String>, rest: FailureClass) -> V
     classes
 }
 
+/// Returns whether a verification that ended so is repeated on the same tree: it
+/// failed by itself, or it said that trying again may help, or its setup failed. One
+/// that used up its time or its resources would most likely do so again.
+pub fn may_pass_again(classes: &[impl AsRef<str>]) -> bool {
+    const REPEATED: [FailureClass; 6] = [
+        FailureClass::CheckFailed,
+        FailureClass::LandingCheckFailed,
+        FailureClass::FlakyExecution,
+        FailureClass::FlakyIo,
+        FailureClass::NetworkTimeout,
+        FailureClass::HookFailed,
+    ];
+    let is_repeated = |class: &str| REPEATED.iter().any(|repeated| repeated.as_str() == class);
+    classes.iter().all(|class| is_repeated(class.as_ref()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verification_is_repeated_that_was_not_cut_off() {
+        let repeated = |classes: &[FailureClass]| {
+            let classes: Vec<&str> = classes.iter().map(|class| class.as_str()).collect();
+            may_pass_again(&classes)
+        };
+        for class in [
+            FailureClass::CheckFailed,
+            FailureClass::LandingCheckFailed,
+            FailureClass::FlakyExecution,
+            FailureClass::HookFailed,
+        ] {
+            assert!(repeated(&[class]), "{class:?}");
+            assert!(!repeated(&[class, FailureClass::ResourceExceeded]));
+        }
+        for class in [
+            FailureClass::GateTimeout,
+            FailureClass::ResourceExceeded,
+            FailureClass::ExecutorUnavailable,
+            FailureClass::StepInterrupted,
+        ] {
+            assert!(!repeated(&[class]), "{class:?}");
+        }
+    }
 
     #[test]
     fn an_end_has_the_classes_of_the_contract() {
@@ -117,8 +164,9 @@ mod tests {
                 None,
                 Some(15),
                 &["flaky_io"],
-                &["gate_timeout", "flaky_io"],
+                &["flaky_io", "gate_timeout"],
             ),
+            (Limit, None, Some(15), &[], &["gate_timeout"]),
             (Stopped, None, Some(15), &[], &["step_interrupted"]),
         ] {
             let end = CommandEnd {

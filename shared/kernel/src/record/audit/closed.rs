@@ -341,19 +341,23 @@ impl<'a> Audit<'a> {
     }
 
     /// The row lists every verification that failed on the tree that passed, and
-    /// no other.
+    /// no other; and every check after the landing that did.
     fn flaky(&mut self, issue: &str, found: &AuditRow, witnesses: &[ClosedWitness<'a>]) {
-        let of_kind = || {
-            let all = witnesses.iter();
-            all.filter(|read| read.reference.is_verification())
+        let judging = || {
+            witnesses
+                .iter()
+                .filter(|read| read.reference.is_verification() || read.reference.is_check())
         };
-        let tree = |read: &ClosedWitness<'a>| read.document["before"]["tree"].as_str();
-        let passed_trees: Vec<_> = of_kind()
+        let judged = |read: &ClosedWitness<'a>| {
+            let tree = read.document["before"]["tree"].as_str();
+            (tree, read.reference.is_check())
+        };
+        let passed_trees: Vec<_> = judging()
             .filter(|read| passed(read.document))
-            .map(tree)
+            .map(judged)
             .collect();
-        let mut failed: Vec<&str> = of_kind()
-            .filter(|read| is_red(read.document) && passed_trees.contains(&tree(read)))
+        let mut failed: Vec<&str> = judging()
+            .filter(|read| is_red(read.document) && passed_trees.contains(&judged(read)))
             .map(|read| read.text)
             .collect();
         failed.sort_unstable();

@@ -1,10 +1,10 @@
 //! Witness references, and what their documents say.
 
-use crate::failure::FailureClass;
 use crate::json::canonical::{canonical_value, sha256_hex};
 use crate::json::id::StepId;
 use crate::json::token;
-use crate::policy::landing::{SHARED_ROUND, verification_rounds};
+use crate::policy::landing::{LANDED_ROUNDS, SHARED_ROUND, verification_rounds};
+use crate::policy::retry::may_pass_again;
 use serde_json::Value;
 
 /// A reference to a witness document: `ciwitness://<step>/<phase>/<digest>`.
@@ -76,6 +76,11 @@ impl WitnessRef {
     pub(crate) fn is_verification(&self) -> bool {
         verification_rounds().any(|round| round == self.phase)
     }
+
+    /// Returns whether it is that of a check after a landing.
+    pub(crate) fn is_check(&self) -> bool {
+        LANDED_ROUNDS.contains(&self.phase.as_str())
+    }
 }
 
 /// An output stream of a step's command.
@@ -129,13 +134,15 @@ pub(super) fn passed(document: &Value) -> bool {
     exit["cause"] == "exited" && exit["code"] == 0 && classes.is_some_and(Vec::is_empty)
 }
 
-/// Returns whether a verification's witness says that its command ran to its
-/// end and failed.
+/// Returns whether a verification's witness says that its command failed in a way
+/// that is repeated.
 pub(super) fn is_red(document: &Value) -> bool {
-    let red = [FailureClass::CheckFailed, FailureClass::LandingCheckFailed];
     let classes = document["failureClasses"].as_array();
     classes.is_some_and(|classes| {
-        let mut classes = classes.iter().map(|class| class.as_str().unwrap_or(""));
-        classes.len() > 0 && classes.all(|class| red.iter().any(|red| red.as_str() == class))
+        let classes: Vec<&str> = classes
+            .iter()
+            .map(|class| class.as_str().unwrap_or(""))
+            .collect();
+        !classes.is_empty() && may_pass_again(&classes)
     })
 }

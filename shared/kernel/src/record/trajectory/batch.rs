@@ -142,6 +142,7 @@ pub fn salvage_row(
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IssueRecord {
     attempts: BTreeSet<Attempt>,
+    conflicts: BTreeSet<Attempt>,
     take_overs: BTreeSet<Attempt>,
     escalated: bool,
     ended_well: Option<bool>,
@@ -167,6 +168,11 @@ impl IssueRecord {
     /// Returns how many attempts failed by themselves.
     pub fn attempts(&self) -> u32 {
         u32::try_from(self.attempts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns how many of them failed because the work conflicted with what landed.
+    pub fn conflicts(&self) -> u32 {
+        u32::try_from(self.conflicts.len()).unwrap_or(u32::MAX)
     }
 
     /// Returns how many were cut by the death of the harness.
@@ -221,6 +227,11 @@ impl OpenBatch {
         self.issue(issue_id).map_or(0, IssueRecord::attempts)
     }
 
+    /// Returns how many of them failed because the work conflicted with what landed.
+    pub fn conflicts(&self, issue_id: &IssueId) -> u32 {
+        self.issue(issue_id).map_or(0, IssueRecord::conflicts)
+    }
+
     /// Returns the issues that must not be dispatched again in the batch.
     pub fn used_up(&self) -> BTreeSet<&IssueId> {
         self.issues
@@ -242,6 +253,9 @@ impl OpenBatch {
                 let record = self.issues.entry(issue_id.clone()).or_default();
                 if !row.succeeded() && row.is_attempt() {
                     record.attempts.insert(Attempt::of(row));
+                    if row.has_class(FailureClass::LandingConflict) {
+                        record.conflicts.insert(Attempt::of(row));
+                    }
                 }
                 record.escalated |= row
                     .retry
