@@ -83,6 +83,22 @@ fn what_blocks_and_what_files_an_issue_names_its_right_and_its_turn() {
     );
 }
 
+/// Without a transport for lease actions none is taken: the lease ends by time.
+#[test]
+fn on_a_local_repl_a_step_that_fails_keeps_its_lease() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let batch = scratch.batch("exit 1", "true");
+    let batch = batch.args(["--host-action-transport", "local-repl"]);
+    batch.end().exits(1);
+    let step = &scratch.steps_of("a")[0];
+    let class = "control_plane_host_action_mcp_transport_required";
+    assert_eq!(step["resultClass"], class, "{step:#}");
+    assert_eq!(step["failureClasses"], json!(["work_failed", class]));
+    let row = scratch.issue("a");
+    assert_eq!(row["status"], "in_progress");
+    assert!(row["lease"].is_object(), "{row:#}");
+}
+
 /// Waits until a batch has stopped itself.
 fn until_stopped(batch: &Running) {
     let stat = format!("/proc/{}/stat", batch.pid().as_raw_nonzero());

@@ -57,6 +57,8 @@ struct Kind {
     /// The chance that the check fails on what contains an issue's work.
     bad: u64,
     conflicting: u64,
+    /// Whether work that conflicts is done once more, with the landing reserved.
+    retrying: bool,
     /// The chance that a place is given up, or the target is moved, in percent
     /// of the landings.
     cut: u64,
@@ -84,6 +86,8 @@ struct Issue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Lane {
     Idle,
+    /// It waits for the reservation of its second attempt.
+    Retrying(usize),
     Working(usize, u64),
     Queued(usize, Ticket),
     Verifying(usize, Ticket, u64),
@@ -134,6 +138,8 @@ struct Batch {
     states: BTreeMap<usize, VerifiedStates>,
     /// How often a reservation was refused.
     refused: usize,
+    /// The issues whose work was done once more after a conflict.
+    retried: BTreeSet<usize>,
     now: u64,
 }
 
@@ -187,6 +193,7 @@ impl Batch {
             verifications: 0,
             states: BTreeMap::new(),
             refused: 0,
+            retried: BTreeSet::new(),
             now: 0,
         }
     }
@@ -200,7 +207,11 @@ impl Batch {
                 Lane::Working(_, until)
                 | Lane::Verifying(_, _, until)
                 | Lane::Checking(_, _, until) => Some(*until),
-                Lane::Idle | Lane::Queued(..) | Lane::CheckDue(..) | Lane::Checked(..) => None,
+                Lane::Idle
+                | Lane::Retrying(..)
+                | Lane::Queued(..)
+                | Lane::CheckDue(..)
+                | Lane::Checked(..) => None,
             });
             match at.min() {
                 Some(next) => self.now = next,
@@ -222,6 +233,12 @@ impl Batch {
                 let until = self.now + self.issues[*begun].work;
                 self.lanes[lane] = Lane::Working(*begun, until);
                 *begun += 1;
+                true
+            }
+            Lane::Retrying(issue)
+                if self.working() < self.kind.lanes && self.queue.reserve(&id_of(issue)) =>
+            {
+                self.lanes[lane] = Lane::Working(issue, self.now + self.issues[issue].work);
                 true
             }
             Lane::Working(issue, until) if until <= self.now => {
@@ -446,7 +463,7 @@ impl Batch {
             if self.queue.is_settled(ahead) {
                 assert!(!conflicts.is_disjoint(&self.target.0));
                 assert!(self.unchecked.is_empty());
-                self.end(lane, issue, ticket, End::Conflict);
+                self.conflict(lane, issue, ticket);
             } else {
                 assert!(self.queue.conflicted(ticket, ahead));
             }
@@ -468,6 +485,19 @@ impl Batch {
         let until = self.now + self.issues[issue].verify;
         self.lanes[lane] = Lane::Verifying(issue, ticket, until);
         self.assert_slots();
+    }
+
+    /// Ends the attempt. The next one begins with what it conflicted with, and nothing
+    /// lands while it works.
+    fn conflict(&mut self, lane: usize, issue: usize, ticket: Ticket) {
+        if !self.kind.retrying {
+            return self.end(lane, issue, ticket, End::Conflict);
+        }
+        assert!(self.retried.insert(issue), "{issue} conflicts again");
+        self.queue.left(ticket);
+        self.holders.remove(&ticket);
+        self.issues[issue].conflicts.clear();
+        self.lanes[lane] = Lane::Retrying(issue);
     }
 
     fn land(&mut self, lane: usize, issue: usize, ticket: Ticket) {

@@ -17,6 +17,7 @@ const NIGHT: Kind = Kind {
     red: 0,
     bad: 0,
     conflicting: 0,
+    retrying: false,
     cut: 0,
     moved: 0,
     reserving: 0,
@@ -141,6 +142,38 @@ fn a_tenth_of_conflicting_work_delays_only_what_it_conflicts_with() {
     assert!(verifications <= 92, "{verifications} %");
 }
 
+/// Returns the mean of the time with landing, and of the least possible time, over the
+/// time of the same work without conflicts and landing, in percent.
+fn beside_the_least(kind: Kind, seeds: u64) -> (u64, u64) {
+    let (mut took, mut least) = (0, 0);
+    for seed in 0..seeds {
+        let mut batch = Batch::new(kind, seed);
+        let alone = batch.without_landing();
+        took += batch.run() * 100 / alone;
+        least += at_least(&batch) * 100 / alone;
+    }
+    (took / seeds, least / seeds)
+}
+
+#[test]
+fn a_tenth_of_conflicting_work_that_is_done_again_is_beside_its_bound() {
+    let conflicting = Kind {
+        conflicting: 10,
+        retrying: true,
+        ..NIGHT
+    };
+    let (took, least) = beside_the_least(conflicting, 200);
+    assert!(took <= 150 && least >= 98, "{took} % and {least} %");
+    let long = Kind {
+        work: (300_000, 600_000),
+        verify: (120_000, 120_000),
+        spare: 8,
+        ..conflicting
+    };
+    let (took, least) = beside_the_least(long, 200);
+    assert!(took <= 124 && least >= 75, "{took} % and {least} %");
+}
+
 /// All work is done at once, and one verification runs at a time.
 const CROWD: Kind = Kind {
     lanes: 24,
@@ -186,7 +219,8 @@ fn at_least(batch: &Batch) -> u64 {
         .map(|(issue, end)| {
             let judged = &batch.issues[*issue];
             let check = u64::from(*end == End::Landed) * judged.check;
-            (judged.work, judged.verify + check)
+            let attempts = 1 + u64::from(batch.retried.contains(issue));
+            (attempts * judged.work, judged.verify + check)
         })
         .collect();
     let work: u64 = judged.iter().map(|(work, _)| work).sum();
@@ -245,6 +279,7 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
             red: numbers.below(40),
             bad: numbers.below(30),
             conflicting: numbers.below(40),
+            retrying: ranks.below(2) == 1,
             cut: numbers.below(10),
             moved: numbers.below(10),
             batch: 1 + numbers.below(5) as usize,
@@ -253,9 +288,10 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
         };
         let mut batch = Batch::new(kind, seed);
         let took = batch.run();
-        match (kind.batch, kind.reserving, kind.speculation) {
-            (1, 0, 0) => serial.take(took, &batch),
-            (1, 0, _) => queued.take(took, &batch),
+        let reserves = kind.reserving > 0 || kind.retrying;
+        match (kind.batch, reserves, kind.speculation) {
+            (1, false, 0) => serial.take(took, &batch),
+            (1, false, _) => queued.take(took, &batch),
             // All others wait for the work that has the reservation.
             (1, _, _) => reserved.take(took, &batch),
             // Several may share a verification.
@@ -279,7 +315,8 @@ fn no_batch_charges_a_neighbour_or_lands_an_unverified_tree() {
     // Each rule was reached.
     assert!(refused > 0 && firm > 0 && taken_back > 0);
     assert_eq!(ends.len(), 6, "{ends:?}");
-    let (queued, serial) = (queued.mean(), serial.mean());
-    assert!(queued <= 175, "{queued} %");
-    assert!((235..=255).contains(&serial), "{serial} %");
+    let [queued, serial, reserved] = [queued, serial, reserved].map(|kind| kind.mean());
+    assert!(queued <= 176, "{queued} %");
+    assert!((230..=250).contains(&serial), "{serial} %");
+    assert!(reserved <= 212, "{reserved} %");
 }
