@@ -362,6 +362,38 @@ fn a_worktree_is_set_up_again_when_what_it_rests_on_changed() {
 }
 
 #[test]
+fn a_setup_of_a_verification_that_fails_is_repeated_and_the_audit_agrees() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    // It fails once, on the work of `a`.
+    let setup = "[ ! -e src/needs.txt ] || [ -e $HOME/failed ] || { touch $HOME/failed; exit 3; }";
+    settings(
+        &scratch,
+        &format!("[worktrees]\nsetup_cmd = \"{setup}\"\nsetup_inputs = [\"src/needs.txt\"]\n"),
+    );
+    let run = scratch.landing_batch("echo more > src/needs.txt", "true");
+    run.end().exits(0);
+    assert!(scratch.home().join("failed").exists());
+    assert_eq!(scratch.steps_of("a").len(), 1);
+    scratch.premath(["audit"]).end().exits(0);
+}
+
+#[test]
+fn a_batch_that_does_not_land_pushes_nothing() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let remote = Remote::of(&scratch);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    let killed = scratch.landing_batch(OWN, "true");
+    let killed = killed.env("PREMATH_KILL_AT", "row-written:1").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    let ended = scratch.landing_batch(OWN, "true");
+    let ended = ended.args(["--landing", "branch"]).end().exits(0);
+    assert!(!ended.stdout.contains("landing_push_failed"));
+    let pushed = remote.git(&["branch", "--list", TARGET]);
+    assert_eq!(pushed.trim(), "");
+}
+
+#[test]
 fn a_setup_that_fails_disables_its_lane_before_anything() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     settings(

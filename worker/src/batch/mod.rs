@@ -62,7 +62,8 @@ pub(crate) use landing_queue::{
 };
 use premath_evidence::{StepDemand, TurnPolicies};
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::issue::Status;
+use premath_kernel::issue::lease::{self, LeaseState};
+use premath_kernel::issue::{Issue, Status};
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::target_sync::TargetSync;
@@ -196,10 +197,6 @@ impl Batch {
         self.landing.start(is_settled)
     }
 
-    fn is_closed(&self, issue_id: &IssueId) -> bool {
-        self.closed(issue_id).is_some()
-    }
-
     /// Returns what closed an issue; none where it is not closed, or not read.
     fn closed(&self, issue_id: &IssueId) -> Option<IssueEnd> {
         let closed = |view: MemoryView<'_>| {
@@ -217,17 +214,28 @@ impl Batch {
     /// Where another process lands, they are left to the steps that adopt them.
     fn take_back_unchecked(&self) -> Result<(), LandingError> {
         match self.landing.try_lock()? {
-            Some(lock) => self.take_back_abandoned(&lock).map(drop),
+            Some(_lock) => self
+                .take_back_unless(|issue| issue.status == Status::Closed)
+                .map(drop),
             None => Ok(()),
         }
     }
 
     /// Does so with the right to land, which a process keeps while its landings are
-    /// checked; returns whether there were any.
+    /// checked; returns whether there were any. A landing whose issue has no lease, or
+    /// the lease of a process that lives, is left to the step that adopts it.
     pub(crate) fn take_back_abandoned(&self, _lock: &LandingLock) -> Result<bool, LandingError> {
-        let count = self
-            .landing
-            .take_back_unchecked(|issue_id| self.is_closed(issue_id))?;
+        let seen = clock::observe();
+        self.take_back_unless(|issue| lease::state(Some(issue), &seen) != LeaseState::Stale)
+    }
+
+    /// Takes unchecked landings back but those of certain issues. Where issue memory
+    /// cannot be read, nothing is taken back on a guess.
+    fn take_back_unless(&self, stays: impl Fn(&Issue) -> bool) -> Result<bool, LandingError> {
+        let count = self.landing.take_back_unchecked(|issue_id| {
+            let stays = |view: MemoryView<'_>| view.issue(issue_id).is_some_and(&stays);
+            self.memory.view(stays).unwrap_or(true)
+        })?;
         if count > 0 {
             tracing::warn!(count, "took landings back that were left unchecked");
         }
@@ -240,8 +248,7 @@ impl Batch {
             let mut rows = view.rows();
             rows.any(|row| row.issue.closed_by_step.is_some())
         };
-        self.owes_push.swap(false, Ordering::SeqCst)
-            && self.memory.view(has_closed).unwrap_or(false)
+        self.owes_push.swap(false, Ordering::SeqCst) && self.memory.view(has_closed).unwrap_or(true)
     }
 
     /// Marks a boundary between two durable actions; a test may end the

@@ -248,10 +248,14 @@ async fn listen(door: &OpenDoor, state: &Arc<State>) {
             let permit = match later {
                 None => permit,
                 // The limit of strangers counts those that wait here.
-                Some(room) => match room.acquire_owned().await {
-                    Ok(permit) => permit,
-                    Err(_) => return,
-                },
+                Some(room) => {
+                    let admitted = room.acquire_owned().await;
+                    drop(permit);
+                    match admitted {
+                        Ok(permit) => permit,
+                        Err(_) => return,
+                    }
+                }
             };
             let _ = tokio::time::timeout(PATIENCE, answer(client, &state)).await;
             drop(permit);

@@ -28,7 +28,7 @@ impl Lane {
     /// Pushes the target for a batch that was cut: it may have landed work that
     /// it did not push any more.
     pub(crate) fn push_owed(&mut self) {
-        if self.batch.landing.merges() && self.batch.owes_push() {
+        if self.batch.owes_push() {
             let stamp = clock::now().wall.as_microsecond();
             let step_id = StepId::from(format!("{}.boot.{stamp}", self.worker_id));
             self.push_target(&step_id, &IssueId::default(), 0);
@@ -47,12 +47,14 @@ impl Lane {
         generation: u64,
     ) -> bool {
         let batch = self.batch.clone();
-        let Some(remote) = &batch.landing.rule().push else {
+        let remote = batch.landing.rule().push.as_ref();
+        let Some(remote) = remote.filter(|_| batch.landing.merges()) else {
             return true;
         };
         let mut has_passed = true;
-        // What a lane owes after the last look at it finds the lock free.
-        while has_passed && batch.owes_push() {
+        // What a lane owes after the last look at it finds the lock free. It is pushed
+        // also after a push that failed: that lane may have been the last one.
+        while batch.owes_push() {
             let Some(mut last) = batch.landing.try_pushes() else {
                 break;
             };

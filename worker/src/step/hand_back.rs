@@ -55,7 +55,7 @@ impl Lane {
             .classes
             .iter()
             .any(|class| class == without_host);
-        end.result_class = match is_refused {
+        end.result_class = match self.is_without_host() && is_refused {
             true => without_host.to_owned(),
             false => after.result.as_str().to_owned(),
         };

@@ -68,7 +68,10 @@ impl Lane {
             Undone::Conflict => {
                 // Others that landed with it may be reverted.
                 self.batch.owe_push();
-                self.batch.break_target();
+                // Work that did not fail its check breaks nothing.
+                if failure.cut.is_none() {
+                    self.batch.break_target();
+                }
                 failure.fail(FailureClass::LandingNotTakenBack.as_str());
                 format!("{target} still contains {commit}, because later commits build on it")
             }

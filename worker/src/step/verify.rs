@@ -3,6 +3,7 @@
 
 use super::attempt::Attempt;
 use super::error::StageError;
+use super::log::StepLog;
 use super::verifications::JudgedTree;
 use crate::lane::Lane;
 use crate::lane::command::{CommandOwner, Phase, Ran};
@@ -32,11 +33,11 @@ impl Lane {
         next: &mut dyn FnMut() -> Option<Phase>,
     ) -> Result<TreeState, StageError> {
         let began = attempt.log.mark();
-        let failed = match self.verify(attempt, owner, what) {
+        let mut failed = match self.verify(attempt, owner, what) {
             Err(StageError::Failed(failure)) if failure.may_pass_again() => failure,
             verified => return verified,
         };
-        let red = attempt.log.mark();
+        let mut red = attempt.log.mark();
         for _ in 0..self.batch.settings.flaky_reruns {
             let Some(phase) = next() else { break };
             let before = attempt.log.mark();
@@ -46,6 +47,12 @@ impl Lane {
                     tracing::info!(phase = phase.name(), "passes when repeated: flaky");
                     attempt.log.discard_between(&began, &before);
                     return Ok(state);
+                }
+                // What an agent can mend says more than what may pass by itself.
+                Err(StageError::Failed(failure)) if failure.is_red() && !failed.is_red() => {
+                    attempt.log.discard_between(&began, &before);
+                    red = attempt.log.mark();
+                    failed = failure;
                 }
                 Err(StageError::Failed(failure)) if failure.may_pass_again() => {}
                 cut => return cut,
@@ -71,7 +78,7 @@ impl Lane {
             self.tree.hold(&lane_name(&self.worktree), what.commit)?;
         }
         self.batch.reached(Boundary::CandidateHeld);
-        let state = match self.ready_checkout(owner, watch, what.commit)? {
+        let state = match self.ready_checkout(owner, log, watch, what.commit)? {
             Ok(state) => state,
             Err(failed) => {
                 let failed = self.take_in(log, *failed, Phase::VerifySetup);
@@ -111,6 +118,7 @@ impl Lane {
     fn ready_checkout(
         &mut self,
         owner: &CommandOwner<'_>,
+        log: &mut StepLog,
         watch: &mut LeaseWatch,
         commit: &str,
     ) -> Result<Result<TreeState, Box<Ran>>, StageError> {
@@ -121,15 +129,17 @@ impl Lane {
         let phase = Phase::VerifySetup;
         let origin = self.site.origin.clone();
         self.put_checkout_at(&origin)?;
-        if let Some(ran) = self.set_up(phase, owner, Some(&mut *watch))?
-            && !ran.passed()
-        {
-            return Ok(Err(Box::new(ran)));
-        }
+        match self.set_up(phase, owner, Some(&mut *watch))? {
+            Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),
+            // It may be the repetition of one that failed, whose witness is gone.
+            Some(ran) => log.witnesses.insert(&ran.witness_ref),
+            None => false,
+        };
         let state = self.put_checkout_at(commit)?;
         match self.set_up(phase, owner, Some(watch))? {
             Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),
-            Some(_) => {
+            Some(ran) => {
+                log.witnesses.insert(&ran.witness_ref);
                 artifact::remove(&record)?;
                 // What the base's build state rests on is another now.
                 self.leave_build_state();

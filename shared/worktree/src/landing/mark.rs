@@ -240,7 +240,7 @@ fn before_unchecked(
             break;
         }
         let is_sought = sought.remove(&at);
-        if !is_sought && trailers_of(git, at).is_some() {
+        if !is_sought && trailers_of(git, at).is_some() && !is_reverted(git, tip, at)? {
             break;
         }
         let Ok(parent) = git.find_commit(at)?.parent_id(0) else {

@@ -395,8 +395,15 @@ fn a_step_begins_below_what_is_yet_to_be_checked_and_others_built_upon() {
     assert_eq!(start(&["a"]), commits[1]);
     // What passed its check on top of others contains them.
     assert_eq!(start(&["c"]), person);
+    // One on top that was reverted settles nothing.
+    let taken_back = landing.take_back(&commits[3..], &"s".into(), None).unwrap();
+    assert!(matches!(taken_back, Undone::Reverted(_)), "{taken_back:?}");
+    landing.unmark(&"c".into());
+    assert_eq!(start(&["c"]), commits[0]);
     // What a revert took back is not there.
-    let taken_back = landing.take_back(&commits[1..], &"s".into(), None).unwrap();
+    let taken_back = landing
+        .take_back(&commits[1..3], &"s".into(), None)
+        .unwrap();
     assert!(matches!(taken_back, Undone::Reverted(_)), "{taken_back:?}");
     assert_eq!(start(&[]), landing.tip().unwrap());
 }

@@ -1,5 +1,6 @@
 //! Witness references, and what their documents say.
 
+use crate::failure::FailureClass;
 use crate::json::canonical::{canonical_value, sha256_hex};
 use crate::json::id::StepId;
 use crate::json::token;
@@ -136,13 +137,21 @@ pub(super) fn passed(document: &Value) -> bool {
 
 /// Returns whether a verification's witness says that its command failed in a way
 /// that is repeated.
+pub(super) fn may_pass(document: &Value) -> bool {
+    let classes = classes(document);
+    !classes.is_empty() && may_pass_again(&classes)
+}
+
+/// Returns whether a verification's witness says that its command ran to its end and
+/// failed.
 pub(super) fn is_red(document: &Value) -> bool {
-    let classes = document["failureClasses"].as_array();
-    classes.is_some_and(|classes| {
-        let classes: Vec<&str> = classes
-            .iter()
-            .map(|class| class.as_str().unwrap_or(""))
-            .collect();
-        !classes.is_empty() && may_pass_again(&classes)
-    })
+    let red = [FailureClass::CheckFailed, FailureClass::LandingCheckFailed];
+    let is_red = |class: &&str| red.iter().any(|red| red.as_str() == *class);
+    let classes = classes(document);
+    !classes.is_empty() && classes.iter().all(is_red)
+}
+
+fn classes(document: &Value) -> Vec<&str> {
+    let classes = document["failureClasses"].as_array().into_iter().flatten();
+    classes.map(|class| class.as_str().unwrap_or("")).collect()
 }
