@@ -4,9 +4,8 @@
 use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
-use crate::landing_settings::{Remote, settings, theirs};
+use crate::landing_settings::{Remote, checks_once, settings, theirs};
 use premath_tests::{Scratch, issue};
-use std::fs;
 
 /// Has a harness land the last issue and die before it closes.
 fn dies_after_landing(scratch: &Scratch, number: usize) {
@@ -48,18 +47,12 @@ fn a_landing_that_goes_while_it_is_adopted_closes_nothing() {
 #[test]
 fn what_was_reverted_before_a_death_is_worked_on_again() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let check = scratch.folder().join("check.sh");
     // Another commit builds on the landed work before its check fails, once.
     let script = format!(
         "[ ! -e \"$HOME/checked\" ] || exit 0\ntouch \"$HOME/checked\"\n{}\nexit 1\n",
         theirs(&scratch)
     );
-    fs::write(&check, script).unwrap();
-    let text = format!(
-        "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
-        check.display()
-    );
-    settings(&scratch, &text);
+    checks_once(&scratch, &script);
     let batch = || {
         let batch = scratch.landing_batch(OWN, "true");
         batch.args(["--sandbox", "none"])

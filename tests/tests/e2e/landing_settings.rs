@@ -16,6 +16,17 @@ pub(super) fn settings(scratch: &Scratch, text: &str) {
     fs::write(scratch.root.join("harness.toml"), text).unwrap();
 }
 
+/// Has every landing checked by a script, once.
+pub(super) fn checks_once(scratch: &Scratch, script: &str) {
+    let check = scratch.folder().join("check.sh");
+    fs::write(&check, script).unwrap();
+    let text = format!(
+        "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
+        check.display()
+    );
+    settings(scratch, &text);
+}
+
 /// A bare repository that records what its branches were, the remote `origin` of
 /// a scratch one.
 pub(super) struct Remote<'a> {
@@ -83,17 +94,9 @@ git -C '{root}' worktree remove --force "$HOME/other""#
 #[test]
 fn a_landing_that_cannot_be_taken_back_ends_the_batch() {
     let scratch = Scratch::with_issues(1, &["a", "b"].map(issue));
-    let check = scratch.folder().join("check.sh");
     // Another commit changes the landed lines before their check fails.
     let theirs = theirs(&scratch).replace("theirs.txt", "a.txt");
-    fs::write(&check, format!("{theirs}\nexit 1\n")).unwrap();
-    settings(
-        &scratch,
-        &format!(
-            "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
-            check.display()
-        ),
-    );
+    checks_once(&scratch, &format!("{theirs}\nexit 1\n"));
     let run = scratch.landing_batch(OWN, "true");
     let ended = run.args(["--sandbox", "none"]).end().exits(1);
     let steps = scratch.steps();
@@ -215,16 +218,8 @@ fn what_fails_the_check_after_its_landing_is_taken_back() {
 #[test]
 fn what_others_built_upon_is_reverted_and_not_lost() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let check = scratch.folder().join("check.sh");
     // Another commit builds on the landed work before its check fails.
-    fs::write(&check, format!("{}\nexit 1\n", theirs(&scratch))).unwrap();
-    settings(
-        &scratch,
-        &format!(
-            "[landing]\ncheck_cmd = \"sh {}\"\n[verify]\nflaky_reruns = 0\n",
-            check.display()
-        ),
-    );
+    checks_once(&scratch, &format!("{}\nexit 1\n", theirs(&scratch)));
     let run = scratch.landing_batch(OWN, "true");
     run.args(["--sandbox", "none"]).end().exits(1);
     assert_eq!(scratch.issue("a")["status"], "blocked");

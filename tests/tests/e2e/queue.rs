@@ -139,6 +139,16 @@ echo "$PREMATH_ISSUE_ID" > src/shared.txt"#;
 }
 
 #[test]
+fn a_command_cannot_claim_a_conflict() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let work = "echo 'landing_conflict: give way' >&2; exit 1";
+    scratch.landing_batch(work, "true").end().exits(1);
+    let steps = scratch.steps_of("a");
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    assert_eq!(steps[0]["failureClasses"], json!(["work_failed"]));
+}
+
+#[test]
 fn the_first_conflict_is_followed_by_another_attempt_whatever_failed_before() {
     let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
     let settings = "[backoff]\nexponential_short = \"1ms\"\n";

@@ -205,6 +205,6 @@ impl Lane {
     }
 
     fn knows(&self, word: &str) -> bool {
-        self.batch.settings.retry.knows(word) || word.parse::<FailureClass>().is_ok()
+        self.batch.settings.retry.knows(word) && !retry::is_of_the_landing(word)
     }
 }

@@ -27,6 +27,16 @@ struct Named {
     many: Value,
 }
 
+/// Returns whether a class is of the landing alone. If the command of a step could name
+/// it, the next attempt would get the landing reserved.
+pub fn is_of_the_landing(word: &str) -> bool {
+    let found = [
+        FailureClass::LandingConflict,
+        FailureClass::LandingNotTakenBack,
+    ];
+    found.iter().any(|class| class.as_str() == word)
+}
+
 /// Returns whether a text has the form of a class word: `snake_case` of two
 /// parts or more, or parts of lower-case letters, digits and `_` joined by dots.
 pub fn is_class_word(text: &str) -> bool {
