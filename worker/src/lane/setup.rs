@@ -2,11 +2,12 @@
 
 use super::Lane;
 use super::command::{CommandError, CommandOwner, Phase, Ran};
-use super::site::SetupRecord;
+use super::site::{SetupRecord, SiteError};
 use super::watch::LeaseWatch;
+use crate::settings::Setup;
 use premath_kernel::json::canonical;
 use premath_kernel::record::boundary::Boundary;
-use premath_worktree::tree::modules_digest;
+use premath_worktree::tree::{Manifest, Tree, TreeError, modules_digest};
 use serde_json::{Map, Value, json};
 
 impl Lane {
@@ -22,15 +23,7 @@ impl Lane {
         let Some(setup) = self.setup().cloned() else {
             return Ok(None);
         };
-        let mut inputs = Map::new();
-        for input in &setup.inputs {
-            let content = self.tree_of(phase).committed(input)?;
-            inputs.insert(input.to_string_lossy().into_owned(), content.into());
-        }
-        let digest = canonical::digest(&json!({
-            "command": setup.command,
-            "inputs": Value::Object(inputs),
-        }));
+        let digest = setup_digest(&setup, self.tree_of(phase), "HEAD")?;
         let record = match phase {
             Phase::VerifySetup => self.site.state.checkout_setup.clone(),
             _ => self.site.state.setup.clone(),
@@ -53,4 +46,32 @@ impl Lane {
         }
         Ok(Some(ran))
     }
+
+    /// Returns whether the checkout has what the setup makes of a commit's files,
+    /// unchanged since the setup passed there.
+    pub(crate) fn is_checkout_set_up(&mut self, commit: &str) -> Result<bool, SiteError> {
+        self.renew_checkout()?;
+        let record = &self.site.state.checkout_setup;
+        let (Some(setup), Some(last)) = (self.setup(), SetupRecord::read(record)?) else {
+            return Ok(false);
+        };
+        let tree = self.site.checkout.tree();
+        Ok(last.digest == setup_digest(setup, tree, commit)?
+            && self.has_modules(record, true)?
+            && tree.unchanged(&Manifest(last.made.clone())).len() == last.made.len())
+    }
+}
+
+/// Returns the digest of what a setup rests on: its command, and what a commit has at
+/// the paths that it reads.
+fn setup_digest(setup: &Setup, tree: &Tree, commit: &str) -> Result<String, TreeError> {
+    let mut inputs = Map::new();
+    for input in &setup.inputs {
+        let content = tree.committed(commit, input)?;
+        inputs.insert(input.to_string_lossy().into_owned(), content.into());
+    }
+    Ok(canonical::digest(&json!({
+        "command": setup.command,
+        "inputs": Value::Object(inputs),
+    })))
 }

@@ -235,7 +235,7 @@ impl Lane {
     /// reset does not see attributes of files and what a submodule's folder
     /// holds. Where nothing can be mounted every verification writes it, and a
     /// reset must do.
-    fn renew_checkout(&mut self) -> Result<(), SiteError> {
+    pub(crate) fn renew_checkout(&mut self) -> Result<(), SiteError> {
         let state = self.site.state.clone();
         if !self.confinement.mounts() || artifact::read(&state.checkout_untouched)?.is_some() {
             return Ok(());
@@ -278,7 +278,7 @@ impl Lane {
 
     /// Returns whether the git folders of submodules are as the last setup left
     /// them, in the lane or for its checkout.
-    fn has_modules(&self, record: &Path, is_checkout: bool) -> Result<bool, StoreError> {
+    pub(crate) fn has_modules(&self, record: &Path, is_checkout: bool) -> Result<bool, StoreError> {
         let state = &self.site.state;
         let git = match is_checkout {
             true => &state.verification_git,

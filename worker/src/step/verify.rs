@@ -128,13 +128,15 @@ impl Lane {
         let record = self.site.state.checkout_setup.clone();
         let phase = Phase::VerifySetup;
         let origin = self.site.origin.clone();
-        self.put_checkout_at(&origin)?;
-        match self.set_up(phase, owner, Some(&mut *watch))? {
-            Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),
-            // It may be the repetition of one that failed, whose witness is gone.
-            Some(ran) => log.witnesses.insert(&ran.witness_ref),
-            None => false,
-        };
+        if !self.is_checkout_set_up(&origin)? {
+            self.put_checkout_at(&origin)?;
+            match self.set_up(phase, owner, Some(&mut *watch))? {
+                Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),
+                // It may be the repetition of one that failed, whose witness is gone.
+                Some(ran) => log.witnesses.insert(&ran.witness_ref),
+                None => false,
+            };
+        }
         let state = self.put_checkout_at(commit)?;
         match self.set_up(phase, owner, Some(watch))? {
             Some(ran) if !ran.passed() => return Ok(Err(Box::new(ran))),

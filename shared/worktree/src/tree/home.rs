@@ -65,14 +65,16 @@ impl Tree {
         }
     }
 
-    /// Returns what HEAD's commit has at a path, a file or a folder, by its
-    /// object id; `None` where it has nothing there.
+    /// Returns what a commit has at a path, a file or a folder, by its object id;
+    /// `None` where it has nothing there.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn committed(&self, path: &Path) -> Result<Option<String>, TreeError> {
-        match self.head_tree()?.get_path(path) {
+    pub fn committed(&self, commit: &str, path: &Path) -> Result<Option<String>, TreeError> {
+        let commit = self.find_commit(commit)?;
+        let tree = commit.tree().map_err(self.failed("read the tree"))?;
+        match tree.get_path(path) {
             Ok(entry) => Ok(Some(entry.id().to_string())),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
             Err(error) => Err(self.failed("look a path up")(error)),
