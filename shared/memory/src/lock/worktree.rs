@@ -2,13 +2,47 @@
 
 use super::own;
 use crate::error::StoreError;
+use fs2::FileExt;
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The lane's lock, in a worktree's own git folder.
 pub(super) const LANE: &str = "premath-lane.flock";
+
+/// A lock that a supervisor process may share: as long as it does, the lock is held.
+#[derive(Debug)]
+struct SharedLock {
+    file: File,
+    is_shared: AtomicBool,
+}
+
+impl SharedLock {
+    fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
+        Ok(Self {
+            file: own(path, wait)?,
+            is_shared: AtomicBool::new(false),
+        })
+    }
+
+    fn share(&self) -> io::Result<OwnedFd> {
+        let shared = self.file.try_clone()?;
+        self.is_shared.store(true, Ordering::Relaxed);
+        Ok(shared.into())
+    }
+}
+
+impl Drop for SharedLock {
+    fn drop(&mut self) {
+        // A child between fork and exec has the descriptor too.
+        if !*self.is_shared.get_mut() {
+            let _ = FileExt::unlock(&self.file);
+        }
+    }
+}
 
 /// The lock of a lane on its worktree, held for the lane's life.
 ///
@@ -16,9 +50,7 @@ pub(super) const LANE: &str = "premath-lane.flock";
 /// harness may live, no other process gets the worktree. It is in the
 /// worktree's own git folder, out of the way of what works in the tree.
 #[derive(Debug)]
-pub struct WorktreeLock {
-    file: File,
-}
+pub struct WorktreeLock(SharedLock);
 
 impl WorktreeLock {
     /// Locks a worktree, waiting at most `wait` for a dying predecessor.
@@ -44,8 +76,7 @@ impl WorktreeLock {
     /// [`StoreError::LockBusy`] where another process holds it,
     /// [`StoreError::LockIo`] where the lock file cannot be used.
     pub fn acquire_in(git_folder: &Path, wait: Duration) -> Result<Self, StoreError> {
-        let file = own(git_folder.join(LANE), wait)?;
-        Ok(Self { file })
+        SharedLock::acquire(git_folder.join(LANE), wait).map(Self)
     }
 
     /// Returns a second descriptor of the same lock, for the supervisor.
@@ -53,17 +84,15 @@ impl WorktreeLock {
     /// # Errors
     ///
     /// The process has no descriptor left.
-    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
-        Ok(self.file.try_clone()?.into())
+    pub fn share(&self) -> io::Result<OwnedFd> {
+        self.0.share()
     }
 }
 
 /// The lock of a gated command, held while it is tried; its supervisor process
 /// shares it, as a lane's does.
 #[derive(Debug)]
-pub struct CommandLock {
-    file: File,
-}
+pub struct CommandLock(SharedLock);
 
 impl CommandLock {
     /// Locks a command by the file of its lock, waiting at most `wait` for a
@@ -74,8 +103,7 @@ impl CommandLock {
     /// [`StoreError::LockBusy`] where another process holds it,
     /// [`StoreError::LockIo`] where the lock file cannot be used.
     pub fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
-        let file = own(path, wait)?;
-        Ok(Self { file })
+        SharedLock::acquire(path, wait).map(Self)
     }
 
     /// Returns a second descriptor of the same lock, for the supervisor.
@@ -83,8 +111,8 @@ impl CommandLock {
     /// # Errors
     ///
     /// The process has no descriptor left.
-    pub fn share(&self) -> io::Result<std::os::fd::OwnedFd> {
-        Ok(self.file.try_clone()?.into())
+    pub fn share(&self) -> io::Result<OwnedFd> {
+        self.0.share()
     }
 }
 
@@ -102,5 +130,17 @@ mod tests {
         assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_err());
         drop(shared);
         assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_ok());
+    }
+
+    #[test]
+    fn a_lock_that_no_supervisor_shares_is_free_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        let lock = WorktreeLock::acquire(folder.path(), Duration::ZERO).unwrap();
+        // As in a child that has not started its program yet.
+        let inherited = lock.0.file.try_clone().unwrap();
+        drop(lock);
+        assert!(WorktreeLock::acquire(folder.path(), Duration::ZERO).is_ok());
+        drop(inherited);
     }
 }
