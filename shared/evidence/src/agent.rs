@@ -114,11 +114,16 @@ fn context_with(
         let denials = verdicts.filter(|verdict| verdict.is_denial());
         let reasons = denials.map(|verdict| (&*verdict.rule_id, &*verdict.reason));
         context::add_denials(&mut context, &reasons.collect());
+        let told: Vec<&String> = hooks().flat_map(HookJournal::told).collect();
+        context::add_operator_texts(&mut context, &told);
     }
     for AgentCallIn { round, call, id } in calls.iter().filter(|call| call.call.result.is_some()) {
         let verdict = round.hooks.and_then(|hooks| hooks.verdict_on(&call.id));
         if let Some(verdict) = verdict.filter(|verdict| verdict.is_denial()) {
             context.add_denial(id, verdict);
+        }
+        if let Some(digest) = round.hooks.and_then(|hooks| hooks.told_on(&call.id)) {
+            context.add_operator_text(id, digest);
         }
     }
     context

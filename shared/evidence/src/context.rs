@@ -14,6 +14,9 @@ const STEP_VIEW: &str = "state/step";
 /// The queue of what the model received about calls that were denied.
 const DENIALS: &str = "queue/denials";
 
+/// The queue of the operator's texts that the model received.
+const OPERATOR: &str = "queue/operator";
+
 /// Makes the context of a turn's calls: the failure class of every failed call,
 /// in call order, each once; and the end of every call.
 pub(crate) fn of_calls(calls: &[Seen<'_>]) -> TurnContext {
@@ -41,4 +44,9 @@ pub(crate) fn add_denials(context: &mut TurnContext, reasons: &BTreeSet<(&str, &
         .map(|(rule, reason)| json!({"ruleId": rule, "reason": reason}));
     let told = json!(told.collect::<Vec<_>>());
     context.queues.insert(DENIALS.to_owned(), told);
+}
+
+/// Adds the digests of the operator's texts that the model received, in their order.
+pub(crate) fn add_operator_texts(context: &mut TurnContext, digests: &[&String]) {
+    context.queues.insert(OPERATOR.to_owned(), json!(digests));
 }

@@ -53,18 +53,19 @@ impl TurnPolicies {
 
 fn render_policy() -> String {
     canonical::digest(&json!({
-        "policy": "premath.harness.render.v2",
+        "policy": "premath.harness.render.v3",
         "operatorPayload": "digest of the result: of a command its exit and output streams",
-        "reminder": "the rule and the reason by which the harness denied the call, as the model received them; null where it received nothing beside the result",
+        "reminder": "the rule and the reason by which the harness denied the call, as the model received them; the digest of the operator's text that the hook of its end was answered with, where hooks have ids of calls; null where there is neither",
         "injectionPoint": "tool_response",
     }))
 }
 
 fn queue_policy() -> String {
     canonical::digest(&json!({
-        "policy": "premath.harness.reminder_queue.v2",
+        "policy": "premath.harness.reminder_queue.v3",
         "queue/step": "the failure class of every failed call, in call order, each once",
         "queue/denials": "the rule and the reason of every denied call, sorted, each once",
+        "queue/operator": "the digest of each text of the operator that a hook was answered with, in order",
         "queue/agent": "a fold over the agent's events: the class of every failed call, in the order of their ends, each once; how often the provider was asked again; the limit that it refuses by; how many warnings there were",
     }))
 }

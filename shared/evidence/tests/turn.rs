@@ -226,6 +226,43 @@ fn every_context_row_has_its_content_and_a_denial_is_what_the_model_received() {
     }
 }
 
+#[test]
+fn a_text_of_the_operator_is_in_the_context_of_the_turn() {
+    let text = "keep the old parser";
+    let digest = premath_kernel::json::canonical::digest(&json!(text));
+    for agent in Agent::ALL.iter().copied() {
+        let mut run = Run::of(agent, false, no_denyme);
+        let turn = run.policies.turn.clone().unwrap();
+        let mut journal = HookJournal::new(agent, turn, "/scratch/work");
+        let mut waiting = Some(text.to_owned());
+        let events = file(&format!("hooks/{}", agent.as_str()), "hooks.jsonl");
+        for event in events.split(|byte| *byte == b'\n') {
+            if !event.is_empty() {
+                journal.take_telling(event, || waiting.take());
+            }
+        }
+        assert_eq!(waiting, None, "{}", agent.as_str());
+        run.hooks = Some(journal);
+        let context = run.with(agent_context);
+        assert_eq!(context.queues["queue/operator"], json!([digest]));
+        let told = json!({"operatorTextDigest": digest});
+        let calls = context.reminders.iter();
+        let calls: Vec<&String> = calls
+            .filter(|row| *row.1 == told)
+            .map(|row| row.0)
+            .collect();
+        // Where hooks have ids.
+        let has_ids = matches!(agent, Agent::Claude | Agent::OpenCode);
+        assert_eq!(calls.len(), usize::from(has_ids), "{}", agent.as_str());
+        let evidence = run.input().evidence;
+        for call in calls {
+            let mut renders = evidence.tool_render.iter();
+            assert!(renders.any(|row| row.tool_call_id == *call), "{call}");
+        }
+        assert_eq!(context.unproven(&evidence), Vec::<String>::new());
+    }
+}
+
 /// Denies sub-agents the shell.
 fn no_shell_of_subagents(document: &mut Value) {
     let rule = json!({"ruleId": "no_sub_shell", "tool": "shell", "callers": ["subagent"],

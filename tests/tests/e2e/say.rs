@@ -4,6 +4,7 @@ use crate::agents::{batch, reaches_alone};
 use crate::hooks::HEAD;
 use flate2::read::MultiGzDecoder;
 use premath_evidence::Agent;
+use premath_kernel::json::canonical;
 use premath_tests::agents::{Installed, Profile, missing};
 use premath_tests::model::{Journal, ModelServer, Scripts};
 use premath_tests::{PATIENCE, Run, Running, Scratch, binaries, issue, skipped, until};
@@ -105,6 +106,12 @@ fn reaches(agent: Agent) {
     let texts = told(&scratch);
     assert_eq!(texts.len(), 1, "{texts:?}");
     assert!(texts[0].ends_with(TEXT), "{texts:?}");
+    let turn = scratch
+        .root
+        .join("artifacts/ciwitness/worker.1.told.1.turn.json");
+    let turn: Value = serde_json::from_slice(&fs::read(turn).unwrap()).unwrap();
+    let digest = canonical::digest(&json!(texts[0]));
+    assert_eq!(turn["context"]["queues"]["queue/operator"], json!([digest]));
     let files = fs::read_dir(received).unwrap();
     let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
     files.sort();

@@ -6,13 +6,14 @@ use crate::adapter::Agent;
 use crate::adapter::hook::{HookAnswer, HookCall, HookEvent, HookKey, HookKind};
 use indexmap::IndexMap;
 use premath_kernel::failure::FailureClass;
-use premath_kernel::json::canonical::Sum;
+use premath_kernel::json::canonical::{self, Sum};
 use premath_kernel::json::stamp::Stamp;
 use premath_kernel::policy::turn::{
     AgentCall, CallCounts, Caller, ToolClass, ToolVerdict, TurnPolicy, decide,
 };
 use premath_kernel::record::witness::{DeniedCall, HookFacts};
 use serde::Serialize;
+use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -53,6 +54,8 @@ pub(super) struct HookedCall {
     pub(super) may_be_refused: bool,
     /// Whether a sub-agent ran while it was made, so that it may be its.
     pub(super) is_beside_subagent: bool,
+    /// `D` of the operator's text that its end was answered with.
+    pub(super) told: Option<String>,
 }
 
 impl HookedCall {
@@ -135,6 +138,8 @@ pub struct HookJournal {
     denials: BTreeMap<String, u64>,
     /// The first calls that were denied.
     denied: Vec<DeniedCall>,
+    /// `D` of each text of the operator that a hook was answered with.
+    told: Vec<String>,
     pub(super) faults: Vec<HookFault>,
 }
 
@@ -156,6 +161,7 @@ impl HookJournal {
             events: 0,
             denials: BTreeMap::new(),
             denied: Vec::new(),
+            told: Vec::new(),
             faults: Vec::new(),
         }
     }
@@ -213,9 +219,13 @@ impl HookJournal {
         describe(&mut row, &event);
         let mut answer = self.add(&event, &mut row);
         let takes_text = event.kind == HookKind::After && event.caller.is_none();
-        if takes_text && row.fault.is_none() {
-            row.told = message();
-            answer = row.told.clone().map_or(answer, HookAnswer::Tell);
+        if takes_text
+            && row.fault.is_none()
+            && let Some(text) = message()
+        {
+            self.note_told(row.call, &text);
+            row.told = Some(text.clone());
+            answer = HookAnswer::Tell(text);
         }
         let print = spec.print(event.kind, &answer);
         (row, print)
@@ -231,6 +241,16 @@ impl HookJournal {
             _ => {}
         }
         HookAnswer::Pass
+    }
+
+    /// Keeps that a text of the operator goes to the model with the result of a call.
+    fn note_told(&mut self, number: Option<u64>, text: &str) {
+        let digest = canonical::digest(&json!(text));
+        let place = number.and_then(|number| usize::try_from(number).ok()?.checked_sub(1));
+        if let Some(call) = place.and_then(|place| self.calls.get_mut(place)) {
+            call.told = Some(digest.clone());
+        }
+        self.told.push(digest);
     }
 
     /// Holds the agent itself to one session.
@@ -297,6 +317,7 @@ impl HookJournal {
             has_ended: is_denied || call.ends_silently,
             may_be_refused: call.may_be_refused,
             is_beside_subagent,
+            told: None,
         });
         let reason = verdict.reason.clone();
         row.verdict = Some(verdict);
@@ -423,6 +444,18 @@ impl HookJournal {
     pub(crate) fn verdict_on(&self, id: &str) -> Option<&ToolVerdict> {
         let place = *self.by_id.get(id)?;
         Some(&self.calls[place].verdict)
+    }
+
+    /// Returns the digest of the operator's text that the end of a call was answered
+    /// with, where hooks have its id.
+    pub(crate) fn told_on(&self, id: &str) -> Option<&str> {
+        self.calls[*self.by_id.get(id)?].told.as_deref()
+    }
+
+    /// Returns the digest of each text of the operator that a hook was answered with,
+    /// in their order.
+    pub(crate) fn told(&self) -> &[String] {
+        &self.told
     }
 
     /// Returns how many calls were denied, by the rule or the limit.

@@ -31,6 +31,13 @@ impl TurnContext {
         self.reminders.insert(call_id.to_owned(), received);
     }
 
+    /// Adds the digest of a text of the operator, which the model received with the
+    /// result of a call. The text is in the journal of the hooks.
+    pub fn add_operator_text(&mut self, call_id: &str, digest: &str) {
+        let received = json!({"operatorTextDigest": digest});
+        self.reminders.insert(call_id.to_owned(), received);
+    }
+
     /// Returns the digest of what the model received about a call.
     pub fn reminder_digest(&self, call_id: &str) -> String {
         canonical::digest(&self.reminders.get(call_id))
