@@ -93,7 +93,12 @@ impl Trial {
         assert!(estimate["timeLeftMs"].as_u64() > Some(0), "{estimate}");
         assert!(estimate["doneAt"].is_string(), "{estimate}");
         self.ask(&["batch", "pause"]);
-        self.awaited(|status| attempts(status).count() == 1 && status_of_stuck(status).is_some())
+        // A status from before the pause may show lanes between two attempts.
+        self.awaited(|status| {
+            status["batches"][0]["pauses"][0]["kind"] == "operator"
+                && attempts(status).count() == 1
+                && status_of_stuck(status).is_some()
+        })
     }
 }
 
