@@ -7,11 +7,14 @@
 
 use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
+use crate::removal::parent_of;
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::token;
 use premath_kernel::record::trailers::LandingTrailers;
+use rustix::fs::{AtFlags, unlinkat};
 use std::collections::BTreeSet;
+use std::fs;
 
 /// A landing whose issue was not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +153,7 @@ impl Landing {
     /// batch.
     pub fn unmark(&self, issue_id: &IssueId) {
         self.remove_marks(&format!("{}/*", folder(issue_id)), |_| true);
+        self.remove_empty(&folder(issue_id));
     }
 
     /// Removes marks that nothing needs: those of issues that are closed, and
@@ -173,6 +177,37 @@ impl Landing {
             let is_landed = || mark.is_on(tip).unwrap_or(true);
             is_closed(&mark.issue) || (is_past() && !is_landed())
         });
+        // Only where no step can be writing a mark.
+        for issue in self.marked_issues() {
+            if is_closed(&issue) || unleased(&issue).is_some() {
+                self.remove_empty(&format!("{MARKS}/{issue}"));
+            }
+        }
+    }
+
+    /// Returns the issues, encoded, whose marks have a folder.
+    fn marked_issues(&self) -> Vec<String> {
+        let Ok(git) = self.open() else {
+            return Vec::new();
+        };
+        let folders = fs::read_dir(git.commondir().join(MARKS));
+        let folders = folders.into_iter().flatten().flatten();
+        folders
+            .filter_map(|folder| folder.file_name().into_string().ok())
+            .collect()
+    }
+
+    /// Removes the folder of an issue's marks, if it is empty: a look for marks reads
+    /// all folders. No link is followed.
+    fn remove_empty(&self, name: &str) {
+        let Ok(git) = self.open() else {
+            return;
+        };
+        let place = git.commondir().join(name);
+        let _alone = self.branches();
+        if let Ok(Some((above, name))) = parent_of(&place) {
+            let _ = unlinkat(&above, name, AtFlags::REMOVEDIR);
+        }
     }
 
     fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {

@@ -1,6 +1,8 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
 use premath_kernel::json::id::IssueId;
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 fn repository() -> (tempfile::TempDir, Repository) {
@@ -153,6 +155,45 @@ fn the_mark_of_a_landing_that_did_not_happen_is_removed_with_its_lease() {
     }
     landing.sweep_marks(|_| false, |_| Some(2));
     assert!(!is_marked());
+}
+
+#[test]
+fn no_folder_of_marks_is_left_without_a_mark_but_that_of_a_lease() {
+    let (folder, _git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let tip = landing.tip().unwrap();
+    let marks = folder.path().join(".git/refs/harness/landing");
+    let left = || {
+        let names = fs::read_dir(&marks).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().into_string().unwrap());
+        names.collect::<BTreeSet<_>>()
+    };
+    for (issue, generation) in [("a", 1), ("a", 2), ("b/c", 1), ("d", 1)] {
+        landing.mark(&issue.into(), generation, &tip).unwrap();
+    }
+    assert_eq!(left().len(), 3);
+    landing.unmark(&"a".into());
+    assert_eq!(left().len(), 2, "{:?}", left());
+    // Such as earlier versions left, one of an issue with a lease among them.
+    for issue in ["old", "leased"] {
+        fs::create_dir(marks.join(issue)).unwrap();
+    }
+    // What a link leads to is not removed.
+    let aside = folder.path().join("aside");
+    fs::create_dir(&aside).unwrap();
+    std::os::unix::fs::symlink(&aside, marks.join("link")).unwrap();
+    landing.sweep_marks(
+        |issue| issue == "d",
+        |issue| (issue != "leased").then_some(0),
+    );
+    let kept = left();
+    assert!(
+        kept.contains("leased") && !kept.contains("old") && !kept.contains("d"),
+        "{kept:?}"
+    );
+    assert!(aside.exists());
+    let is_marked = landing.landed(&"b/c".into()).unwrap().is_some();
+    assert!(is_marked);
 }
 
 #[test]
