@@ -14,7 +14,7 @@ const STEP_VIEW: &str = "state/step";
 /// The queue of what the model received about calls that were denied.
 const DENIALS: &str = "queue/denials";
 
-/// The queue of the operator's texts that the model received.
+/// The queue of the operator's texts that hooks were answered with.
 const OPERATOR: &str = "queue/operator";
 
 /// Makes the context of a turn's calls: the failure class of every failed call,
@@ -46,7 +46,7 @@ pub(crate) fn add_denials(context: &mut TurnContext, reasons: &BTreeSet<(&str, &
     context.queues.insert(DENIALS.to_owned(), told);
 }
 
-/// Adds the digests of the operator's texts that the model received, in their order.
+/// Adds the digests of the operator's texts that hooks were answered with, in order.
 pub(crate) fn add_operator_texts(context: &mut TurnContext, digests: &[&String]) {
     context.queues.insert(OPERATOR.to_owned(), json!(digests));
 }

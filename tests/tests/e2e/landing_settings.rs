@@ -358,22 +358,26 @@ fn a_worktree_is_set_up_again_when_what_it_rests_on_changed() {
 
 #[test]
 fn a_checkout_that_is_set_up_keeps_what_landed_between_verifications() {
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
-    settings(
-        &scratch,
-        "[worktrees]\nsetup_cmd = \"mkdir -p ignored; echo . >> ignored/setup\"\n\
-         setup_inputs = [\"src/needs.txt\"]\n",
-    );
-    // A file that is removed and written again has another time of change.
-    let verify = "stat -c %z src/a.txt; cat ignored/setup";
-    scratch.landing_batch(OWN, verify).end().exits(0);
-    let found = |issue: &str| {
-        let streams = scratch.root.join("artifacts/streams");
-        let name = format!("worker.1.{issue}.1.verify.stdout");
-        fs::read_to_string(streams.join(name)).unwrap()
-    };
-    assert!(found("a").ends_with("\n.\n"), "{}", found("a"));
-    assert_eq!(found("a"), found("b"));
+    // In the mode that works best here, and where commands write the checkout.
+    for mode in [&[][..], &["--sandbox", "none"]] {
+        let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+        settings(
+            &scratch,
+            "[worktrees]\nsetup_cmd = \"mkdir -p ignored; echo . >> ignored/setup\"\n\
+             setup_inputs = [\"src/needs.txt\"]\n",
+        );
+        // A file that is removed and written again has another time of change.
+        let verify = "stat -c %z src/a.txt; cat ignored/setup";
+        let run = scratch.landing_batch(OWN, verify);
+        run.args(mode).end().exits(0);
+        let found = |issue: &str| {
+            let streams = scratch.root.join("artifacts/streams");
+            let name = format!("worker.1.{issue}.1.verify.stdout");
+            fs::read_to_string(streams.join(name)).unwrap()
+        };
+        assert!(found("a").ends_with("\n.\n"), "{mode:?}: {}", found("a"));
+        assert_eq!(found("a"), found("b"), "{mode:?}");
+    }
 }
 
 #[test]

@@ -31,8 +31,8 @@ impl TurnContext {
         self.reminders.insert(call_id.to_owned(), received);
     }
 
-    /// Adds the digest of a text of the operator, which the model received with the
-    /// result of a call. The text is in the journal of the hooks.
+    /// Adds the digest of a text of the operator, which the hook of a call's end was
+    /// answered with. The text is in the journal of the hooks.
     pub fn add_operator_text(&mut self, call_id: &str, digest: &str) {
         let received = json!({"operatorTextDigest": digest});
         self.reminders.insert(call_id.to_owned(), received);

@@ -15,12 +15,12 @@ pub(super) const LANE: &str = "premath-lane.flock";
 
 /// A lock that a supervisor process may share: as long as it does, the lock is held.
 #[derive(Debug)]
-struct SharedLock {
+struct SharableLock {
     file: File,
     is_shared: AtomicBool,
 }
 
-impl SharedLock {
+impl SharableLock {
     fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
         Ok(Self {
             file: own(path, wait)?,
@@ -35,7 +35,7 @@ impl SharedLock {
     }
 }
 
-impl Drop for SharedLock {
+impl Drop for SharableLock {
     fn drop(&mut self) {
         // A child between fork and exec has the descriptor too.
         if !*self.is_shared.get_mut() {
@@ -50,7 +50,7 @@ impl Drop for SharedLock {
 /// harness may live, no other process gets the worktree. It is in the
 /// worktree's own git folder, out of the way of what works in the tree.
 #[derive(Debug)]
-pub struct WorktreeLock(SharedLock);
+pub struct WorktreeLock(SharableLock);
 
 impl WorktreeLock {
     /// Locks a worktree, waiting at most `wait` for a dying predecessor.
@@ -76,7 +76,7 @@ impl WorktreeLock {
     /// [`StoreError::LockBusy`] where another process holds it,
     /// [`StoreError::LockIo`] where the lock file cannot be used.
     pub fn acquire_in(git_folder: &Path, wait: Duration) -> Result<Self, StoreError> {
-        SharedLock::acquire(git_folder.join(LANE), wait).map(Self)
+        SharableLock::acquire(git_folder.join(LANE), wait).map(Self)
     }
 
     /// Returns a second descriptor of the same lock, for the supervisor.
@@ -92,7 +92,7 @@ impl WorktreeLock {
 /// The lock of a gated command, held while it is tried; its supervisor process
 /// shares it, as a lane's does.
 #[derive(Debug)]
-pub struct CommandLock(SharedLock);
+pub struct CommandLock(SharableLock);
 
 impl CommandLock {
     /// Locks a command by the file of its lock, waiting at most `wait` for a
@@ -103,7 +103,7 @@ impl CommandLock {
     /// [`StoreError::LockBusy`] where another process holds it,
     /// [`StoreError::LockIo`] where the lock file cannot be used.
     pub fn acquire(path: PathBuf, wait: Duration) -> Result<Self, StoreError> {
-        SharedLock::acquire(path, wait).map(Self)
+        SharableLock::acquire(path, wait).map(Self)
     }
 
     /// Returns a second descriptor of the same lock, for the supervisor.

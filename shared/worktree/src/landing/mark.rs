@@ -12,9 +12,11 @@ use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::token;
 use premath_kernel::record::trailers::LandingTrailers;
-use rustix::fs::{AtFlags, unlinkat};
+use premath_platform::file::read_entries;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use std::collections::BTreeSet;
-use std::fs;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// A landing whose issue was not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +155,9 @@ impl Landing {
     /// batch.
     pub fn unmark(&self, issue_id: &IssueId) {
         self.remove_marks(&format!("{}/*", folder(issue_id)), |_| true);
-        self.remove_empty(&folder(issue_id));
+        if let Some(marks) = self.marks() {
+            self.remove_empty(&marks, &token::encode_branch(issue_id));
+        }
     }
 
     /// Removes marks that nothing needs: those of issues that are closed, and
@@ -177,37 +181,32 @@ impl Landing {
             let is_landed = || mark.is_on(tip).unwrap_or(true);
             is_closed(&mark.issue) || (is_past() && !is_landed())
         });
+        let Some(marks) = self.marks() else {
+            return;
+        };
         // Only where no step can be writing a mark.
-        for issue in self.marked_issues() {
-            if is_closed(&issue) || unleased(&issue).is_some() {
-                self.remove_empty(&format!("{MARKS}/{issue}"));
+        let take = |issue: &OsStr, _| {
+            let issue = issue.to_str().unwrap_or_default();
+            if is_closed(issue) || unleased(issue).is_some() {
+                self.remove_empty(&marks, issue);
             }
-        }
+        };
+        while let Ok(true) = read_entries(marks.as_fd(), take) {}
     }
 
-    /// Returns the issues, encoded, whose marks have a folder.
-    fn marked_issues(&self) -> Vec<String> {
-        let Ok(git) = self.open() else {
-            return Vec::new();
-        };
-        let folders = fs::read_dir(git.commondir().join(MARKS));
-        let folders = folders.into_iter().flatten().flatten();
-        folders
-            .filter_map(|folder| folder.file_name().into_string().ok())
-            .collect()
+    /// Opens the folder of all marks. No link is followed on the way.
+    fn marks(&self) -> Option<OwnedFd> {
+        let place = self.open().ok()?.commondir().join(MARKS);
+        let (above, name) = parent_of(&place).ok()??;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        openat(&above, name, flags, Mode::empty()).ok()
     }
 
     /// Removes the folder of an issue's marks, if it is empty: a look for marks reads
-    /// all folders. No link is followed.
-    fn remove_empty(&self, name: &str) {
-        let Ok(git) = self.open() else {
-            return;
-        };
-        let place = git.commondir().join(name);
+    /// all folders.
+    fn remove_empty(&self, marks: &OwnedFd, issue: &str) {
         let _alone = self.branches();
-        if let Ok(Some((above, name))) = parent_of(&place) {
-            let _ = unlinkat(&above, name, AtFlags::REMOVEDIR);
-        }
+        let _ = unlinkat(marks, issue, AtFlags::REMOVEDIR);
     }
 
     fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {

@@ -197,6 +197,29 @@ fn no_folder_of_marks_is_left_without_a_mark_but_that_of_a_lease() {
 }
 
 #[test]
+fn a_mark_is_found_while_the_folders_of_others_come_and_go() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let tip = landing.tip().unwrap();
+    landing.mark(&"stays".into(), 1, &tip).unwrap();
+    let issues = ["a", "b", "z"].map(IssueId::from);
+    std::thread::scope(|scope| {
+        let others = scope.spawn(|| {
+            for issue in issues.iter().cycle().take(600) {
+                landing.mark(issue, 1, &tip).unwrap();
+                landing.unmark(issue);
+            }
+        });
+        while !others.is_finished() {
+            let marks = git.references_glob("refs/harness/landing/*").unwrap();
+            let mut marks = marks.flatten();
+            assert!(marks.any(|mark| mark.name() == Ok("refs/harness/landing/stays/1")));
+        }
+        others.join().unwrap();
+    });
+}
+
+#[test]
 fn landed_work_is_taken_back_without_losing_other_work() {
     let (folder, git) = repository();
     let landing = landing_with_check(folder.path(), "t", Some("true")).unwrap();
