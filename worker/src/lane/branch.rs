@@ -27,7 +27,7 @@ impl Lane {
         if !landing.is_on() {
             return Ok(self.tree.base()?);
         }
-        landing.reopen();
+        landing.refresh();
         // What the issue's own landing left is looked at as it is.
         let commit = match landing.landed(&claim.issue_id)? {
             Some(_) => landing.tip()?,

@@ -115,7 +115,7 @@ impl Lane {
         mark: &LandedMark,
     ) -> Result<LandingLock, StageError> {
         let lock = attempt.landing_lock()?;
-        self.batch.landing.reopen();
+        self.batch.landing.refresh();
         let found = self.batch.landing.landed(&attempt.claim().issue_id)?;
         if found.as_ref() == Some(mark) {
             return Ok(lock);

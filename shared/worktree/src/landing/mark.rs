@@ -5,6 +5,7 @@
 //! not closed yet; any other is of a landing that did not move the target, or was taken
 //! back. Marks go when the step's row is written.
 
+use super::opened_repository::Stamp;
 use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
 use crate::removal::parent_of;
@@ -210,16 +211,15 @@ impl Landing {
     }
 
     fn remove_marks(&self, glob: &str, is_over: impl Fn(&FoundMark<'_>) -> bool) {
-        // To delete a packed reference, libgit2 writes `packed-refs` from the list in its
-        // handle. After a write of its own it can miss that git changed the file at the
-        // same time. A new handle reads the file first.
-        let Ok(git) = Repository::open(&self.repository) else {
+        let Ok(git) = self.open() else {
             return;
         };
         let Ok(marks) = git.references_glob(glob) else {
             return;
         };
-        let _alone = self.branches();
+        let alone = self.branches();
+        let packed = git.commondir().join("packed-refs");
+        let before = Stamp::of(&packed);
         for mut mark in marks.flatten() {
             let found = FoundMark::of(&git, &mark);
             if !found.is_some_and(|found| is_over(&found)) {
@@ -231,6 +231,13 @@ impl Landing {
                 }
                 _ => {}
             }
+        }
+        drop(alone);
+        // To delete a packed reference, libgit2 writes `packed-refs` from the list in its
+        // handle. After a write of its own it can miss that git changed the file at the
+        // same time. A new handle reads the file first.
+        if Stamp::of(&packed) != before {
+            self.reopen();
         }
     }
 }

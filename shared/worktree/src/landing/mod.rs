@@ -6,6 +6,7 @@
 
 mod error;
 pub(crate) mod mark;
+mod opened_repository;
 mod target;
 mod target_sync;
 mod undo;
@@ -18,6 +19,7 @@ pub(crate) use target_sync::{MainHead, next_base_in};
 pub use undo::Undone;
 
 use git2::{Oid, Repository};
+use opened_repository::OpenedRepository;
 use premath_kernel::policy::landing::{LandingMode, LandingRecord, LandingRule};
 use premath_kernel::policy::target_sync::TargetChange;
 use premath_kernel::record::event::{LandingCheck, PushFailure};
@@ -29,7 +31,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 thread_local! {
     /// The repository that this thread opened last.
-    static OPENED: RefCell<Option<(PathBuf, Rc<Repository>)>> = const { RefCell::new(None) };
+    static OPENED: RefCell<Option<OpenedRepository>> = const { RefCell::new(None) };
 }
 
 /// The branch that a batch's work lands on.
@@ -114,7 +116,7 @@ impl Landing {
         &self,
         closed: impl IntoIterator<Item = (&'a str, Option<&'a LandingRecord>)>,
     ) -> Result<LandingCheck, LandingError> {
-        self.reopen();
+        self.refresh();
         let git = self.open()?;
         let tip = self.tip_in(&git).ok();
         let (mut landed, mut missing) = (0, Vec::new());
@@ -199,9 +201,18 @@ impl Landing {
         }
     }
 
-    /// Drops this thread's handle: the next use opens the repository again. A handle
-    /// does not see later changes of its alternates and of where a shallow history ends.
-    pub fn reopen(&self) {
+    /// Drops this thread's handle where it no longer sees all of the repository: the
+    /// next use opens it again.
+    pub fn refresh(&self) {
+        OPENED.with_borrow_mut(|opened| {
+            if opened.as_ref().is_some_and(|opened| !opened.is_current()) {
+                *opened = None;
+            }
+        });
+    }
+
+    /// Drops this thread's handle.
+    fn reopen(&self) {
         OPENED.take();
     }
 
@@ -209,12 +220,10 @@ impl Landing {
     /// settings.
     fn open(&self) -> Result<Rc<Repository>, LandingError> {
         OPENED.with_borrow_mut(|opened| match opened {
-            Some((at, git)) if *at == self.repository => Ok(git.clone()),
+            Some(opened) if opened.at == self.repository => Ok(opened.git.clone()),
             _ => {
-                let git = Repository::open(&self.repository);
-                let git = git.map_err(LandingError::git("open the repository"))?;
-                let (_, git) = opened.insert((self.repository.clone(), Rc::new(git)));
-                Ok(git.clone())
+                let made = OpenedRepository::open(&self.repository)?;
+                Ok(opened.insert(made).git.clone())
             }
         })
     }

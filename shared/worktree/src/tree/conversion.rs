@@ -4,6 +4,7 @@
 //! More files than need it may be named, never fewer: only speed depends on it.
 
 use super::beneath::path;
+use super::git_settings::AutoCrlf;
 use super::private::settings_folder;
 use super::{Filters, Tree};
 use crate::entry_lookup::EntryLookup;
@@ -68,22 +69,18 @@ impl Tree {
 
     /// Returns whether a setting makes every text another one in a checkout.
     fn converts_all(&self) -> bool {
-        let config = self.repository.config();
-        let ends = config.and_then(|config| config.get_string("core.eol"));
-        let is_crlf = ends.is_ok_and(|ends| ends.eq_ignore_ascii_case("crlf"));
-        is_crlf || self.setting("core.autocrlf", false)
+        let settings = self.settings();
+        settings.is_eol_crlf || settings.line_ends == AutoCrlf::On
     }
 
     /// Returns the files of attributes that are not in a tree.
     fn outer_attribute_files(&self) -> Vec<PathBuf> {
-        let config = self.repository.config().ok();
-        let global = config.and_then(|config| config.get_path("core.attributesFile").ok());
         let mut files = vec![
             PathBuf::from(SYSTEM),
             self.common_folder().join("info/attributes"),
             self.git_folder().join("info/attributes"),
         ];
-        files.extend(global);
+        files.extend(self.settings().attributes_file.clone());
         files.extend(settings_folder().map(|folder| folder.join("git/attributes")));
         files
     }

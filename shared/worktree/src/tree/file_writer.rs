@@ -43,7 +43,7 @@ impl<'a> FileWriter<'a> {
             odb: odb.map_err(tree.failed("open the objects"))?,
             descent: Descent::new(root),
             times,
-            has_links: tree.setting("core.symlinks", true),
+            has_links: tree.settings().symlinks,
             tree,
         })
     }

@@ -5,6 +5,7 @@ use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent};
 use super::entry_name::{is_fit_modules, is_modules};
 use super::exclusion::{Exclusion, FolderRules, RULES};
+use super::git_settings::AutoCrlf;
 use super::private::settings_folder;
 use super::scan::{FileStamp, Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
@@ -134,7 +135,7 @@ impl Tree {
     /// Returns the index entry of a file with other times than known, where its
     /// content is the same.
     fn same(&self, root: &Beneath, entry: &IndexEntry, stat: &Stat) -> Option<IndexEntry> {
-        let modes = self.setting("core.fileMode", true);
+        let modes = self.settings().file_mode;
         let mode = i32::try_from(entry.mode).ok()?;
         let as_before = (!modes).then_some((mode, entry.id));
         match self.leaf(root, &entry.path, as_before).ok()? {
@@ -217,12 +218,7 @@ impl Tree {
             Some(_) => return true,
             None => {}
         }
-        attribute("eol").is_some()
-            || self
-                .repository
-                .config()
-                .and_then(|config| config.get_string("core.autocrlf"))
-                .is_ok_and(|word| matches!(word.as_str(), "true" | "input"))
+        attribute("eol").is_some() || self.settings().line_ends != AutoCrlf::Off
     }
 
     /// Reads the operator's ignore rules.
@@ -233,8 +229,7 @@ impl Tree {
 
     /// Returns the operator's files of ignore rules, the nearest first.
     pub(super) fn outer_ignore_files(&self) -> Vec<PathBuf> {
-        let config = self.repository.config().ok();
-        let global = config.and_then(|config| config.get_path("core.excludesFile").ok());
+        let global = self.settings().excludes_file.clone();
         let mut files = vec![self.common_folder().join("info/exclude")];
         files.extend(global.or_else(|| Some(settings_folder()?.join("git/ignore"))));
         files

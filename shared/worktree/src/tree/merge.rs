@@ -29,6 +29,7 @@ impl Tree {
         self.repair_index()?;
         self.blobs.borrow_mut().clear();
         self.seen.take();
+        self.settings.take();
         if self.started(base, &commit)? {
             return Ok(());
         }

@@ -19,6 +19,7 @@ mod file_writer;
 mod files;
 mod fill;
 mod filter;
+mod git_settings;
 mod hiding;
 mod home;
 mod ignore_rules;
@@ -64,6 +65,7 @@ pub use salvage::Salvage;
 pub use submodule::{KeptModules, modules_digest};
 
 use beneath::{Beneath, open_folder};
+use git_settings::GitSettings;
 use git2::{Commit, ObjectType, Oid, Repository, Signature};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::{cut, cut_at};
@@ -71,6 +73,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -156,6 +159,8 @@ pub struct Tree {
     seen: RefCell<Option<(Oid, scan::Scan)>>,
     /// What the last look at a step's work found, until it is stored.
     look: RefCell<Option<commit::Look>>,
+    /// The operator's git settings, until a command runs or the lane is put elsewhere.
+    settings: RefCell<Option<Rc<GitSettings>>>,
     /// By which rule the files have their times, while only the harness writes
     /// them.
     dated: RefCell<Option<dating::Dated>>,
@@ -237,6 +242,7 @@ impl Tree {
             clean: Cell::default(),
             seen: RefCell::default(),
             look: RefCell::default(),
+            settings: RefCell::default(),
             dated: RefCell::default(),
             own: OwnFiles::default(),
             filters: None,
@@ -325,14 +331,6 @@ impl Tree {
             let path = path.to_string_lossy();
             self.error(operation, format!("{}: {error}", cut(&path)))
         }
-    }
-
-    /// Returns a setting that is yes or no.
-    fn setting(&self, name: &str, default: bool) -> bool {
-        let config = self.repository.config();
-        config
-            .and_then(|config| config.get_bool(name))
-            .unwrap_or(default)
     }
 
     fn head(&self) -> Result<Commit<'_>, TreeError> {

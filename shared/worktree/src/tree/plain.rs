@@ -37,10 +37,11 @@ impl Tree {
         }
     }
 
-    /// Forgets what was seen of the files.
+    /// Forgets what was seen of the files, and the settings.
     pub(super) fn forget_look(&self) {
         self.clean.take();
         self.seen.take();
+        self.settings.take();
     }
 
     /// Returns the numbers and times of the index on the disk.

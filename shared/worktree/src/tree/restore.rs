@@ -107,7 +107,10 @@ impl Tree {
                     return Err(self.error(failed, detail));
                 }
                 let put = || self.repository.reference(branch, commit, true, message);
-                if put().is_err() {
+                // A symbolic reference has no target: a step may have made one of it.
+                let found = self.repository.find_reference(branch);
+                let is_there = found.is_ok_and(|found| found.target() == Some(commit));
+                if !is_there && put().is_err() {
                     self.free_name(branch);
                     put().map_err(self.failed(failed))?;
                 }
@@ -368,12 +371,13 @@ impl Tree {
     /// linked worktree; in a main one only those younger than the step go.
     pub(super) fn clear_locks(&self, branch: Option<&str>, since: Option<Timestamp>) {
         let is_left = |file: &Path| {
-            let touched = fs::symlink_metadata(file).and_then(|meta| meta.modified());
-            !self.is_main()
-                || self.is_checkout
-                || touched.is_ok_and(|at| {
+            let is_younger = || {
+                let touched = fs::symlink_metadata(file).and_then(|meta| meta.modified());
+                touched.is_ok_and(|at| {
                     Timestamp::try_from(at).is_ok_and(|at| since.is_some_and(|since| at >= since))
                 })
+            };
+            !self.is_main() || self.is_checkout || is_younger()
         };
         let clear = |at: &Path, names: &[&str]| {
             let Ok(folder) = super::beneath::Beneath::open(at) else {

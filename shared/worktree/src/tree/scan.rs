@@ -304,7 +304,7 @@ impl Tree {
         let mut overlay = Overlay::default();
         let mut entries = Vec::new();
         let mut refused = BTreeSet::new();
-        let modes = self.setting("core.fileMode", true);
+        let modes = self.settings().file_mode;
         refused.extend(scan.unfit.iter().cloned());
         let lookup = EntryLookup::new(&self.repository, base);
         let changed: Vec<&[u8]> = scan.paths.iter().map(Vec::as_slice).collect();

@@ -37,7 +37,7 @@ impl Tree {
     /// Returns whether some files may be left out of the worktree. A checkout for
     /// verifications has all of them.
     pub(super) fn is_sparse(&self) -> bool {
-        !self.is_checkout && self.setting("core.sparseCheckout", false)
+        !self.is_checkout && self.settings().sparse_checkout
     }
 
     /// Returns the patterns of the worktree; none where all files are checked out.

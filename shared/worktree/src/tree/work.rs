@@ -68,7 +68,7 @@ impl Tree {
             Err(error) => return Some(unreadable(0, &error)),
         };
         let is_executable = stat.st_mode & 0o100 != 0;
-        let modes = self.setting("core.fileMode", true);
+        let modes = self.settings().file_mode;
         let mode = match kind(&stat) {
             FileType::RegularFile => match old {
                 Some(old) if !modes => old.mode,
