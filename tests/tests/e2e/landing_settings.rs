@@ -357,6 +357,19 @@ fn a_worktree_is_set_up_again_when_what_it_rests_on_changed() {
 }
 
 #[test]
+fn an_input_of_the_setup_that_the_commit_lacks_is_a_warning() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    settings(
+        &scratch,
+        "[worktrees]\nsetup_cmd = \"true\"\nsetup_inputs = [\"src/a.lokc\", \".gitignore\"]\n",
+    );
+    let ended = scratch.landing_batch(OWN, "true").end().exits(0);
+    let expected = "`setup_inputs`: the commit that this lane begins at has no src/a.lokc";
+    assert!(ended.stdout.contains(expected), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("no .gitignore"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_checkout_that_is_set_up_keeps_what_landed_between_verifications() {
     // In the mode that works best here, and where commands write the checkout.
     for mode in [&[][..], &["--sandbox", "none"]] {

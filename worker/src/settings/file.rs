@@ -24,7 +24,7 @@ use premath_memory::artifact;
 use premath_memory::untrusted::{SETTINGS_MAX, read_in_checkout};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// The configuration file cannot be used.
@@ -242,7 +242,7 @@ impl FileSettings {
             notify,
             telemetry,
             landing: landing::checked(toml.landing, &places)?,
-            worktrees: WorktreesTable::of(toml.worktrees),
+            worktrees: WorktreesTable::of(toml.worktrees, &places)?,
             protect: protect_of(&toml.protect, &places)?,
             governance: toml.governance,
             sandbox: toml.sandbox,
@@ -306,13 +306,26 @@ impl CoordinatorTable {
 }
 
 impl WorktreesTable {
-    fn of(keys: WorktreesKeys) -> Self {
-        Self {
+    fn of(keys: WorktreesKeys, places: &Places) -> Result<Self, ConfigError> {
+        let setup_inputs = paths(keys.setup_inputs);
+        let is_in_commit = |path: &PathBuf| {
+            let mut parts = path.components();
+            !path.as_os_str().is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        if let Some(other) = setup_inputs.iter().find(|path| !is_in_commit(path)) {
+            let detail = format!(
+                "`setup_inputs`: `{}` is not a path in the repository; expected one from its \
+                 root, such as \"package-lock.json\"",
+                other.display()
+            );
+            return Err(wrong(places, "worktrees.setup_inputs", detail));
+        }
+        Ok(Self {
             count: keys.count.and_then(|count| usize::try_from(count.0).ok()),
             root: keys.root,
             setup_cmd: keys.setup_cmd,
-            setup_inputs: paths(keys.setup_inputs),
-        }
+            setup_inputs,
+        })
     }
 }
 
@@ -449,6 +462,14 @@ mod tests {
         for (text, found) in [("batch = 3", "integer"), ("batch = [\"work\"]", "array")] {
             let expected = format!("h.toml:1: `batch`: invalid type: {found}, expected a table");
             assert_eq!(error(text), expected);
+        }
+        for path in ["", "../etc", "/etc/passwd", "a/../b"] {
+            let expected = format!(
+                "h.toml:2: `setup_inputs`: `{path}` is not a path in the repository; expected one \
+                 from its root, such as \"package-lock.json\""
+            );
+            let text = format!("[worktrees]\nsetup_inputs = [\"a.lock\", \"{path}\"]\n");
+            assert_eq!(error(&text), expected);
         }
         assert!(error("[batch\n").starts_with("h.toml:1: "));
         for (text, detail) in [

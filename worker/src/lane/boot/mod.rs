@@ -6,6 +6,7 @@ mod error;
 mod open;
 mod own_files;
 mod recovery;
+mod warnings;
 
 pub use error::BootError;
 
@@ -26,9 +27,6 @@ use std::time::Duration;
 /// How long a boot waits for a dying predecessor to release the worktree: its
 /// supervisor kills what it runs within a second.
 pub(crate) const PREDECESSOR: Duration = Duration::from_secs(3);
-
-/// How many secrets that steps can read a warning names.
-const SECRETS_NAMED: usize = 10;
 
 /// What a session says while a step that was cut is taken up.
 const TAKING_UP: &str = "recover the interrupted step";
@@ -189,57 +187,6 @@ impl Lane {
             true => Ok(()),
             false => self.refuse_dirty(),
         }
-    }
-
-    /// Says what a person should know about the worktree.
-    fn warnings(&self) -> Vec<String> {
-        let issues = self.batch.memory.path();
-        let tracked = issues
-            .strip_prefix(&self.worktree)
-            .is_ok_and(|path| self.tree.tracks(path));
-        let mut warnings = self.confinement.warnings.clone();
-        if tracked {
-            warnings.push(format!(
-                "{} is tracked in this checkout: a `git stash` or `git reset` of the work command \
-                 reverts it; use a linked worktree",
-                issues.display()
-            ));
-        }
-        if let Ok(paths) = self.tree.tracked_ours()
-            && let Some(first) = paths.iter().find(|path| path.starts_with("artifacts/"))
-        {
-            warnings.push(format!(
-                "{first} is tracked, but files in artifacts/ are never committed or restored"
-            ));
-        }
-        let mut secrets: Vec<String> = match self.confinement.mounts() {
-            true => Vec::new(),
-            false => self
-                .tree
-                .kept_out()
-                .secrets()
-                .map(|path| path.display().to_string())
-                .collect(),
-        };
-        let more = secrets.len().saturating_sub(SECRETS_NAMED);
-        secrets.truncate(SECRETS_NAMED);
-        if more > 0 {
-            secrets.push(format!("{more} more"));
-        }
-        if !secrets.is_empty() {
-            warnings.push(format!(
-                "steps in this worktree can read {}; only namespaces can hide files of a worktree",
-                secrets.join(", ")
-            ));
-        }
-        if self.tree.submodules().unwrap_or(false) {
-            warnings.push(
-                "the repository has submodules: `setup_cmd` is to check them out, and what a \
-                 step changes in one is not part of its work"
-                    .to_owned(),
-            );
-        }
-        warnings
     }
 
     /// Puts a lane whose steps begin at the landing target there, so that it
