@@ -47,9 +47,12 @@ pub(super) static SPEC: AgentSpec = AgentSpec {
     says_begin: true,
     transcript: super::transcript::claude::read,
     hooks: &super::hook::claude::HOOKS,
-    // A message has blocks; beside it is the outcome of its calls.
+    // A message has blocks and what it used; beside it is the outcome of its calls.
     shape: &Shape(&[
-        ("message", Shape(&[("content", Shape::FLAT)])),
+        (
+            "message",
+            Shape(&[("content", Shape::FLAT), ("usage", Shape::FLAT)]),
+        ),
         ("tool_result_meta", Shape::FLAT),
     ]),
     reader: || Box::new(Claude),
