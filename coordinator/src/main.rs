@@ -24,7 +24,7 @@ use live::LiveReporter;
 use premath_cli::Beside;
 use premath_kernel::json::plain::plain;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{RepositoryUse, clock};
+use premath_memory::{IssueMemory, RepositoryUse, clock};
 use premath_view::figures::Viewer;
 use premath_view::plan::{document, lines};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -55,6 +55,8 @@ fn batch(arguments: &Arguments) -> u8 {
     let planned = settings_of(arguments, begun.wall).and_then(|settings| {
         // Before lanes are made; the batch itself holds another.
         let in_use = RepositoryUse::begin(&settings.roots.repository)
+            .map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
+        IssueMemory::must_exist(&settings.roots.issues)
             .map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
         let interrupt = Interrupt::new(settings.limits.drain_grace);
         let inbox = listened(&interrupt)?;

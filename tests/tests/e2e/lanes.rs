@@ -45,6 +45,17 @@ fn lanes(scratch: &Scratch, count: usize) -> Vec<PathBuf> {
 
 /// The only copy of closed work is on the branch of its lane.
 #[test]
+fn no_lane_is_made_where_there_is_no_issue_store() {
+    let scratch = Scratch::new(0);
+    let run = scratch.batch_on(&[], "true", "true");
+    let ended = run.args(["--lanes", "2"]).end().exits(2);
+    assert!(ended.stderr.contains("issues.jsonl does not exist"));
+    assert!(ended.stderr.contains("premath init"));
+    assert!(!scratch.folder().join("repo-lanes").exists());
+    assert!(!scratch.root.join(".git/worktrees").exists());
+}
+
+#[test]
 fn work_that_no_other_branch_has_goes_only_where_it_is_discarded() {
     let scratch = scratch(&["a"], "");
     let batch = |landing: &str| {

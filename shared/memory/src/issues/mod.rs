@@ -101,6 +101,23 @@ pub enum CompactionRule {
 }
 
 impl IssueMemory {
+    /// Refuses issue memory that is not there, before anything is made for it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`].
+    pub fn must_exist(path: &Path) -> Result<(), StoreError> {
+        match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(StoreError::Missing {
+                    path: path.to_path_buf(),
+                })
+            }
+            // Any other error is of who opens it.
+            _ => Ok(()),
+        }
+    }
+
     /// Opens issue memory and reads it.
     ///
     /// # Errors
