@@ -332,6 +332,23 @@ fn the_report_says_what_can_be_done_next() {
 }
 
 #[test]
+fn a_report_names_no_salvage_branch_that_is_gone() {
+    let scratch = Scratch::with_issues(1, &issues(&["a", "b"]));
+    let run = scratch.landing_batch(EDIT, "false");
+    run.end().exits(1);
+    let report = || scratch.premath(["report"]).end().exits(0).stdout;
+    let named = |report: &str, issue: &str| report.contains(&format!("harness/salvage/{issue}/1"));
+    let before = report();
+    assert!(named(&before, "a") && named(&before, "b"), "{before}");
+    let run = scratch.git_command(["branch", "-D", "harness/salvage/a/1"]);
+    run.end().exits(0);
+    let after = report();
+    assert!(!named(&after, "a") && named(&after, "b"), "{after}");
+    let json = scratch.premath(["report", "--json"]).end().exits(0).json();
+    assert_eq!(json["totals"]["salvaged"], 1);
+}
+
+#[test]
 fn an_issue_that_was_abandoned_says_why() {
     let scratch = one_of_each();
     let show = |id: &str| {

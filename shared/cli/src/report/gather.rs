@@ -4,6 +4,7 @@
 use crate::error::CliError;
 use crate::failure::{LastFailure, Left};
 use crate::paths;
+use crate::salvage::kept;
 use premath_kernel::json::id::{IssueId, is_commit};
 use premath_kernel::json::reference::RefSet;
 use premath_kernel::record::audit::WitnessRef;
@@ -15,6 +16,7 @@ use premath_view::report::{
     ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches,
     listed_steps,
 };
+use premath_worktree::diff::CommitDiff;
 use premath_worktree::history::{DiffSize, History};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -69,6 +71,7 @@ impl<'a> Sources<'a> {
                 take(&scope, row, &mut rows)
             })?;
         }
+        self.leave_out_gone_branches(&mut rows);
         let target = index.target().unwrap_or("HEAD");
         Ok(Some(ReportInput {
             run_log: self.shown(path),
@@ -79,6 +82,17 @@ impl<'a> Sources<'a> {
             rows,
             unreadable_rows,
         }))
+    }
+
+    /// Makes the salvage of rows what is still there: a report names commands for it.
+    fn leave_out_gone_branches(&self, rows: &mut [(u64, StepRow)]) {
+        let Ok(commits) = CommitDiff::open(&self.roots.repository) else {
+            return;
+        };
+        for (_, row) in rows {
+            let named = row.salvage.take();
+            row.salvage = named.and_then(|named| kept(named, &commits));
+        }
     }
 
     /// Reads what the steps left that a report lists.
