@@ -15,7 +15,7 @@ const READ_ONCE: [&str; 2] = ["shallow", "objects/info/alternates"];
 pub(super) struct OpenedRepository {
     pub(super) at: PathBuf,
     pub(super) git: Rc<Repository>,
-    /// Of the files that are read once, as they were before that.
+    /// Of the files that are read once.
     stamps: [Option<Stamp>; READ_ONCE.len()],
 }
 

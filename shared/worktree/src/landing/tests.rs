@@ -1,6 +1,7 @@
 use super::*;
 use git2::{RepositoryInitOptions, Signature};
 use premath_kernel::json::id::IssueId;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -217,6 +218,42 @@ fn a_mark_is_found_while_the_folders_of_others_come_and_go() {
         }
         others.join().unwrap();
     });
+}
+
+#[test]
+fn a_handle_is_kept_while_it_sees_all_of_the_repository() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let (tip, issue) = (landing.tip().unwrap(), IssueId::from("a"));
+    let kept = Cell::new(landing.open().unwrap());
+    let is_kept = || {
+        landing.refresh();
+        let now = landing.open().unwrap();
+        Rc::ptr_eq(&kept.replace(now.clone()), &now)
+    };
+    landing.mark(&issue, 1, &tip).unwrap();
+    landing.unmark(&issue);
+    assert!(is_kept());
+    for (name, text) in [
+        ("objects/info/alternates", "\n".to_owned()),
+        ("shallow", format!("{tip}\n")),
+    ] {
+        fs::write(git.path().join(name), text).unwrap();
+        assert!(!is_kept(), "{name}");
+        assert!(is_kept(), "{name}");
+        fs::remove_file(git.path().join(name)).unwrap();
+        assert!(!is_kept(), "{name}");
+    }
+    // A mark that git packed is removed from the file, which the handle then wrote.
+    landing.mark(&issue, 1, &tip).unwrap();
+    let mark = "refs/harness/landing/a/1";
+    fs::remove_file(git.path().join(mark)).unwrap();
+    let packed = format!("{tip} refs/heads/other\n{tip} {mark}\n");
+    fs::write(git.path().join("packed-refs"), packed).unwrap();
+    landing.unmark(&issue);
+    assert!(!is_kept());
+    let packed = fs::read_to_string(git.path().join("packed-refs")).unwrap();
+    assert!(!packed.contains(mark) && packed.contains("refs/heads/other"));
 }
 
 #[test]

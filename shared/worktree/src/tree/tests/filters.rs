@@ -254,6 +254,7 @@ fn a_worktree_that_git_fills_whole_goes_through_filters_too() {
     // Every file is converted then, and libgit2 writes all of them at once.
     let mut config = lane.main.config().unwrap();
     config.set_bool("core.autocrlf", true).unwrap();
+    lane.tree.before_command();
     for entry in fs::read_dir(lane.at("")).unwrap() {
         let entry = entry.unwrap();
         match entry.file_type().unwrap().is_dir() {

@@ -363,6 +363,28 @@ fn a_head_without_a_commit_and_a_conflicting_branch_block_nothing() {
 }
 
 #[test]
+fn a_branch_that_a_step_made_a_name_of_another_one_is_a_branch_again() {
+    let lane = Lane::new();
+    let main = lane.main.find_reference("refs/heads/main");
+    let main = main.or_else(|_| lane.main.find_reference("refs/heads/master"));
+    let victim = main.unwrap().name().unwrap().to_owned();
+    let tip = lane.main.refname_to_id(&victim).unwrap();
+    assert_eq!(tip.to_string(), lane.base.commit);
+    let repository = &lane.tree.repository;
+    repository
+        .reference_symbolic("refs/heads/l1", &victim, true, "x")
+        .unwrap();
+    repository.set_head_detached(tip).unwrap();
+    let ignored = Ignored::Go(BTreeSet::new());
+    lane.tree.reset(&lane.base, &ignored).unwrap();
+    let branch = lane.main.find_reference("refs/heads/l1").unwrap();
+    assert_eq!(branch.target(), Some(tip));
+    lane.write("b.txt", "b");
+    lane.tree.commit(&TEXT).unwrap().unwrap();
+    assert_eq!(lane.main.refname_to_id(&victim).unwrap(), tip);
+}
+
+#[test]
 fn what_was_staged_of_ours_enters_no_commit_and_is_gone_from_the_index() {
     let lane = Lane::new();
     let stage = || {
@@ -514,6 +536,7 @@ fn a_file_in_place_of_a_link_is_a_file_where_modes_are_not_looked_at() {
     tree.commit(&TEXT).unwrap().unwrap();
     let mut config = tree.repository.config().unwrap();
     config.set_bool("core.fileMode", false).unwrap();
+    tree.before_command();
     fs::remove_file(&link).unwrap();
     fs::write(&link, "/etc/passwd").unwrap();
     let id = tree.commit(&TEXT).unwrap().unwrap();

@@ -1,5 +1,6 @@
 //! What a project asks of git.
 
+use super::super::git_settings::AutoCrlf;
 use super::hostile::Lane;
 use super::*;
 use std::os::unix::fs::MetadataExt as _;
@@ -54,6 +55,24 @@ fn a_filter_counts_where_it_is_both_configured_and_named() {
     config.set_str("filter.crypt.process", "crypt").unwrap();
     let found = lane.tree.external_filters().unwrap();
     assert_eq!(found.as_deref(), Some("crypt"));
+}
+
+#[test]
+fn a_setting_counts_from_the_next_command_on() {
+    let (_scratch, tree) = Scratch::new();
+    assert!(tree.settings().file_mode);
+    let mut config = tree.repository.config().unwrap();
+    config.set_bool("core.fileMode", false).unwrap();
+    config.set_str("core.autocrlf", "Input").unwrap();
+    config.set_str("core.eol", "CRLF").unwrap();
+    assert!(tree.settings().file_mode);
+    tree.before_command();
+    let settings = tree.settings();
+    assert!(!settings.file_mode && settings.is_eol_crlf);
+    assert_eq!(settings.line_ends, AutoCrlf::Input);
+    config.set_str("core.autocrlf", "on").unwrap();
+    tree.before_command();
+    assert_eq!(tree.settings().line_ends, AutoCrlf::On);
 }
 
 #[test]
