@@ -9,6 +9,7 @@
 pub mod checkout;
 pub mod diff;
 mod entry_lookup;
+mod file_stamp;
 pub mod governing;
 pub mod history;
 mod index_entry;

@@ -307,19 +307,18 @@ impl CoordinatorTable {
 
 impl WorktreesTable {
     fn of(keys: WorktreesKeys, places: &Places) -> Result<Self, ConfigError> {
-        let setup_inputs = paths(keys.setup_inputs);
-        let is_in_commit = |path: &PathBuf| {
-            let mut parts = path.components();
-            !path.as_os_str().is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+        let in_commit = |path: PathBuf| {
+            below_root(&path).ok_or_else(|| {
+                let detail = format!(
+                    "`setup_inputs`: `{}` is not a path in the repository; expected one from \
+                     its root, such as \"package-lock.json\"",
+                    path.display()
+                );
+                wrong(places, "worktrees.setup_inputs", detail)
+            })
         };
-        if let Some(other) = setup_inputs.iter().find(|path| !is_in_commit(path)) {
-            let detail = format!(
-                "`setup_inputs`: `{}` is not a path in the repository; expected one from its \
-                 root, such as \"package-lock.json\"",
-                other.display()
-            );
-            return Err(wrong(places, "worktrees.setup_inputs", detail));
-        }
+        let setup_inputs = paths(keys.setup_inputs).into_iter().map(in_commit);
+        let setup_inputs = setup_inputs.collect::<Result<_, _>>()?;
         Ok(Self {
             count: keys.count.and_then(|count| usize::try_from(count.0).ok()),
             root: keys.root,
@@ -327,6 +326,18 @@ impl WorktreesTable {
             setup_inputs,
         })
     }
+}
+
+/// Returns a path as a commit has it: without `.`; `None` where it leads to the root
+/// itself or out of it.
+fn below_root(path: &Path) -> Option<PathBuf> {
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    let parts = parts.map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    let below: PathBuf = parts.collect::<Option<_>>()?;
+    (!below.as_os_str().is_empty()).then_some(below)
 }
 
 fn paths(words: Option<Words>) -> Vec<PathBuf> {
@@ -463,7 +474,7 @@ mod tests {
             let expected = format!("h.toml:1: `batch`: invalid type: {found}, expected a table");
             assert_eq!(error(text), expected);
         }
-        for path in ["", "../etc", "/etc/passwd", "a/../b"] {
+        for path in ["", ".", "../etc", "/etc/passwd", "a/../b"] {
             let expected = format!(
                 "h.toml:2: `setup_inputs`: `{path}` is not a path in the repository; expected one \
                  from its root, such as \"package-lock.json\""
@@ -471,6 +482,10 @@ mod tests {
             let text = format!("[worktrees]\nsetup_inputs = [\"a.lock\", \"{path}\"]\n");
             assert_eq!(error(&text), expected);
         }
+        let text = "[worktrees]\nsetup_inputs = [\"./a.lock\", \"b/./c/\"]\n";
+        let settings = FileSettings::parse(text, Path::new("h.toml")).unwrap();
+        let inputs = [PathBuf::from("a.lock"), PathBuf::from("b/c")];
+        assert_eq!(settings.worktrees.setup_inputs, inputs);
         assert!(error("[batch\n").starts_with("h.toml:1: "));
         for (text, detail) in [
             ("[batch]\n[batch]\n", "h.toml:2: duplicate key `batch`"),

@@ -84,7 +84,7 @@ impl<'a> Sources<'a> {
         }))
     }
 
-    /// Makes the salvage of rows what is still there: a report names commands for it.
+    /// Removes deleted branches from the salvage of rows: a report has a command for each.
     fn leave_out_gone_branches(&self, rows: &mut [(u64, StepRow)]) {
         let Ok(commits) = CommitDiff::open(&self.roots.repository) else {
             return;

@@ -113,7 +113,7 @@ impl IssueMemory {
                     path: path.to_path_buf(),
                 })
             }
-            // Any other error is of who opens it.
+            // Other errors are reported when the file is opened.
             _ => Ok(()),
         }
     }

@@ -5,9 +5,9 @@
 //! not closed yet; any other is of a landing that did not move the target, or was taken
 //! back. Marks go when the step's row is written.
 
-use super::opened_repository::Stamp;
 use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
+use crate::file_stamp::FileStamp;
 use crate::removal::parent_of;
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
@@ -219,7 +219,7 @@ impl Landing {
         };
         let alone = self.branches();
         let packed = git.commondir().join("packed-refs");
-        let before = Stamp::of(&packed);
+        let before = FileStamp::at(&packed);
         for mut mark in marks.flatten() {
             let found = FoundMark::of(&git, &mark);
             if !found.is_some_and(|found| is_over(&found)) {
@@ -236,7 +236,7 @@ impl Landing {
         // To delete a packed reference, libgit2 writes `packed-refs` from the list in its
         // handle. After a write of its own it can miss that git changed the file at the
         // same time. A new handle reads the file first.
-        if Stamp::of(&packed) != before {
+        if FileStamp::at(&packed) != before {
             self.reopen();
         }
     }
@@ -373,3 +373,6 @@ impl<'a> FoundMark<'a> {
             && !is_reverted(self.git, tip, self.commit)?)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@
 //! the kernel's clock need not show in the times.
 
 use super::beneath::FOLDER;
-use super::scan::FileStamp;
+use crate::file_stamp::FileStamp;
 use premath_platform::file::{is_absent, is_null, open_regular, read_entries};
 use rustix::fs::{CWD, Mode, OFlags, flistxattr, fstat, openat};
 use rustix::io::Errno;

@@ -3,8 +3,8 @@
 
 use super::beneath::path;
 use super::descent::{DEPTH_MAX, Descent};
-use super::scan::FileStamp;
 use super::{Tree, TreeError};
+use crate::file_stamp::FileStamp;
 use premath_kernel::json::canonical::sha256_hex;
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,9 +8,9 @@
 use super::beneath::{kind, path};
 use super::index_file;
 use super::restore::refresh;
-use super::scan::FileStamp;
 use super::{Tree, TreeError};
 use crate::diff::Difference;
+use crate::file_stamp::FileStamp;
 use crate::index_entry::unknown_entry;
 use git2::{Delta, Index, IndexEntry, Oid};
 use rustix::fs::FileType;

@@ -15,6 +15,7 @@ use super::sparse::Absence;
 use super::{Tree, TreeError};
 use crate::diff::{Difference, UNKNOWN};
 use crate::entry_lookup::EntryLookup;
+use crate::file_stamp::FileStamp;
 use crate::index_entry::unknown_entry;
 use crate::mode::{FILE, SUBMODULE, canonical, is_kind};
 use git2::{
@@ -23,13 +24,6 @@ use git2::{
 use rustix::fs::{FileType, Stat};
 use std::collections::BTreeSet;
 use std::io;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// How old a file's last change must be, so that another would show in its
-/// times: longer than the tick by which kernels stamp files.
-const TICK: Duration = Duration::from_millis(20);
-/// The same for file systems that keep whole seconds.
-const COARSE_TICK: Duration = Duration::from_secs(2);
 
 /// The paths that differ; the harness's own are skipped.
 #[derive(Default)]
@@ -126,43 +120,6 @@ impl Content {
 pub(super) struct StoredContent {
     pub(super) stamp: FileStamp,
     pub(super) id: Oid,
-}
-
-/// What changes with every change of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileStamp {
-    pub(super) device: u64,
-    pub(super) inode: u64,
-    pub(super) size: i64,
-    pub(super) modified: (i64, u64),
-    pub(super) changed: (i64, u64),
-}
-
-impl FileStamp {
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "the types of the fields differ between platforms"
-    )]
-    pub(super) fn of(stat: &Stat) -> Self {
-        Self {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            size: stat.st_size as i64,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u64),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u64),
-        }
-    }
-
-    /// Returns whether a change from now on would show.
-    pub(super) fn is_settled(&self) -> bool {
-        let (seconds, nanos) = self.changed;
-        let tick = if nanos == 0 { COARSE_TICK } else { TICK };
-        u64::try_from(seconds)
-            .ok()
-            .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_nanos(nanos))
-            .and_then(|changed| SystemTime::now().duration_since(changed).ok())
-            .is_some_and(|age| age > tick)
-    }
 }
 
 impl Tree {

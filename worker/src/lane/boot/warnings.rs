@@ -59,8 +59,8 @@ impl Lane {
         warnings
     }
 
-    /// Names the inputs of the setup that are not there: one may be misspelt, and then
-    /// nothing makes the setup run again.
+    /// Names the inputs of the setup that the commit does not have. A misspelt one never
+    /// makes the setup run again.
     fn setup_warnings(&self) -> Vec<String> {
         let inputs = self.setup().map_or(&[][..], |setup| &setup.inputs);
         let is_absent = |input: &&PathBuf| matches!(self.tree.committed("HEAD", input), Ok(None));

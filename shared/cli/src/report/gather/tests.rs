@@ -124,7 +124,7 @@ fn log(seed: u64) -> String {
     text
 }
 
-/// Returns whether the repository of a log has a salvage branch of it.
+/// Returns whether the repository has a salvage branch that the log names.
 fn is_kept(branch: &str) -> bool {
     branch.ends_with(['0', '2', '4', '6', '8'])
 }

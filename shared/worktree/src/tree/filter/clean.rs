@@ -2,11 +2,12 @@
 
 use super::super::beneath::{Beneath, kind, path};
 use super::super::entry_name::is_fit;
-use super::super::scan::{FileStamp, StoredContent};
+use super::super::scan::StoredContent;
 use super::super::{Tree, TreeError};
 use super::lfs::{self, Pointer};
 use super::place::RunFolder;
 use super::{FilterEnd, Filters};
+use crate::file_stamp::FileStamp;
 use git2::{ObjectType, Oid};
 use rustix::fs::FileType;
 use std::fs::File;
