@@ -3,7 +3,7 @@
 
 use crate::settings::{CrewFlags, FileSettings};
 use premath_worktree::provision;
-use premath_worktree::tree::is_worktree_of;
+use premath_worktree::tree::Worktrees;
 use std::path::{Path, PathBuf};
 
 /// What there is to say where a batch has no lanes.
@@ -119,11 +119,12 @@ pub fn checked(named: Vec<PathBuf>, repository: &Path) -> Result<Vec<PathBuf>, S
     if named.is_empty() {
         return Err("no worktree to work in".to_owned());
     }
+    let of_repository = Worktrees::of(repository);
     let mut all = Vec::new();
     for path in named {
         let full = std::fs::canonicalize(&path)
             .map_err(|error| format!("worktree {}: {error}", path.display()))?;
-        if !is_worktree_of(repository, &full) {
+        if !of_repository.as_ref().is_ok_and(|own| own.has(&full)) {
             return Err(format!(
                 "worktree {} is not one of the repository {}",
                 path.display(),

@@ -327,7 +327,7 @@ impl Settings {
     ///
     /// [`StoreError`] where a worktree cannot be looked at.
     pub(crate) fn settle_landing(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
-        if self.landing_is_default && has_main_worktree(worktrees)? {
+        if self.landing_is_default && self.has_main_worktree(worktrees)? {
             self.landing.mode = LandingMode::None;
         }
         Ok(())
@@ -340,20 +340,19 @@ impl Settings {
     ///
     /// [`StoreError`] where a worktree cannot be looked at.
     pub(crate) fn settle_warmth(&mut self, worktrees: &[PathBuf]) -> Result<(), StoreError> {
-        self.warm = self.warm && !has_main_worktree(worktrees)?;
+        self.warm = self.warm && !self.has_main_worktree(worktrees)?;
         Ok(())
     }
-}
 
-/// Returns whether the main worktree is among some.
-fn has_main_worktree(worktrees: &[PathBuf]) -> Result<bool, StoreError> {
-    for worktree in worktrees {
-        let here = std::fs::canonicalize(worktree).ok();
-        if here.is_some() && roots::main_worktree(worktree)? == here {
-            return Ok(true);
-        }
+    /// Returns whether the main worktree is among some of the repository. A bare
+    /// repository has none.
+    fn has_main_worktree(&self, worktrees: &[PathBuf]) -> Result<bool, StoreError> {
+        let repository = &self.roots.repository;
+        let root = std::fs::canonicalize(repository).ok();
+        let is_root = |worktree: &PathBuf| std::fs::canonicalize(worktree).ok() == root;
+        let is_among = root.is_some() && worktrees.iter().any(is_root);
+        Ok(is_among && roots::main_worktree(repository)? == root)
     }
-    Ok(false)
 }
 
 /// Finds memory, trajectory and artifacts by the flags.

@@ -15,7 +15,7 @@ use premath_memory::{clock, each_row_naming, untrusted};
 use premath_view::figures::Viewer;
 use premath_view::report::{AttemptOutcome, AttemptView, PastAttempt, PastTotals, history_lines};
 use premath_worktree::diff::CommitDiff;
-use premath_worktree::tree::is_worktree_of;
+use premath_worktree::tree::Worktrees;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::path::Path;
@@ -198,7 +198,7 @@ fn resume(row: &StepRow, repository: &Path) -> Option<String> {
         .join(record.session_folder.as_ref()?)
         .canonicalize()
         .ok()?;
-    let is_lane = is_worktree_of(repository, &folder);
+    let is_lane = Worktrees::of(repository).is_ok_and(|own| own.has(&folder));
     let session = record.session_id.as_ref().filter(|_| is_lane)?;
     agent.spec().resumed_by_hand(folder.to_str()?, session)
 }

@@ -49,6 +49,7 @@ pub(crate) mod sparse;
 mod submodule;
 mod tree_files;
 mod work;
+mod worktrees;
 
 pub use commit::CommitText;
 pub use filter::{FilterDefinitions, FilterEnd, FilterError, FilterRun, FilterRunner, Filters};
@@ -63,6 +64,7 @@ pub use private::{LFS_OBJECTS, OBJECTS, PrivateGit};
 pub use reset::Ignored;
 pub use salvage::Salvage;
 pub use submodule::{KeptModules, modules_digest};
+pub use worktrees::Worktrees;
 
 use beneath::{Beneath, open_folder};
 use git_settings::GitSettings;
@@ -199,7 +201,7 @@ impl Tree {
     ///
     /// [`TreeError`] where the repository has no such worktree, or no commit.
     pub fn open_in(repository: &Path, worktree: &Path) -> Result<Self, TreeError> {
-        let opened = by_record(repository, worktree);
+        let opened = Worktrees::of(repository).and_then(|own| own.open(worktree));
         Self::of(opened, worktree)
     }
 
@@ -481,29 +483,6 @@ impl Tree {
             .and_then(|object| object.peel_to_commit())
             .map_err(self.failed("find a commit"))
     }
-}
-
-/// Returns whether a repository has a worktree in a folder, by its own record.
-pub fn is_worktree_of(repository: &Path, folder: &Path) -> bool {
-    by_record(repository, folder).is_ok()
-}
-
-/// Opens the worktree that a repository has in a folder.
-fn by_record(repository: &Path, worktree: &Path) -> Result<Repository, git2::Error> {
-    let main = Repository::open(repository)?;
-    let place = |path: &Path| fs::canonicalize(path).ok();
-    let here = place(worktree);
-    if here.is_some() && main.workdir().and_then(place) == here && !main.is_worktree() {
-        return Ok(main);
-    }
-    let names = main.worktrees()?;
-    let record = names.iter().flatten().flatten().find(|name| {
-        let found = main.find_worktree(name);
-        here.is_some() && found.ok().and_then(|found| place(found.path())) == here
-    });
-    let missing = || git2::Error::from_str("it is not a worktree of this repository");
-    let name = record.ok_or_else(missing)?;
-    Repository::open(main.commondir().join("worktrees").join(name))
 }
 
 /// Returns whether a path in the worktree is the harness's own.

@@ -12,7 +12,7 @@ use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
 use premath_memory::projection::WrittenLedger;
 use premath_memory::roots::lane_name;
 use premath_memory::{StoreError, WorktreeLock, ignored, projection};
-use premath_worktree::tree::{Tree, is_worktree_of};
+use premath_worktree::tree::{Tree, Worktrees};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -85,14 +85,16 @@ fn worktree_of(repository: &Path, worktree: &Path) -> Result<(PathBuf, Tree), Bo
         path: worktree.to_path_buf(),
         source,
     })?;
-    if !is_worktree_of(repository, &worktree) {
-        return Err(BootError::Foreign {
-            worktree,
-            repository: repository.to_path_buf(),
-        });
+    match Tree::open_in(repository, &worktree) {
+        Ok(tree) => Ok((worktree, tree)),
+        Err(_) if !Worktrees::of(repository).is_ok_and(|own| own.has(&worktree)) => {
+            Err(BootError::Foreign {
+                worktree,
+                repository: repository.to_path_buf(),
+            })
+        }
+        Err(error) => Err(error.into()),
     }
-    let tree = Tree::open_in(repository, &worktree)?;
-    Ok((worktree, tree))
 }
 
 /// Returns where a lane's published files are.
