@@ -6,14 +6,16 @@
 
 use super::beneath::{FOLDER, kind, path};
 use crate::removal::DEEPEST;
+use premath_platform::file::read_entries;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, mkdirat, openat,
-    statat, utimensat,
+    AtFlags, FileType, Mode, SeekFrom, Stat, Timespec, Timestamps, UTIME_OMIT, fstat, mkdirat,
+    openat, seek, statat, utimensat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Component;
 
 /// How deep folders may lie. Each level of the path in use holds a descriptor.
@@ -76,17 +78,24 @@ impl Descent {
         let Some(open) = self.enter(folder)? else {
             return Ok(None);
         };
+        // It may have been listed before.
+        seek(open, SeekFrom::Start(0))?;
         let mut names = Vec::new();
-        for entry in Dir::read_from(open)? {
-            let entry = entry?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            if names.len() >= most {
+        let mut left = true;
+        while left {
+            let take = |name: &OsStr, kind| {
+                if name != "." && name != ".." {
+                    names.push((name.as_bytes().to_vec(), kind));
+                }
+            };
+            left = match read_entries(open.as_fd(), take) {
+                // A folder that was removed has no entries.
+                Err(Errno::NOENT) => false,
+                read => read?,
+            };
+            if names.len() > most {
                 return Err(too_many());
             }
-            names.push((name.to_vec(), entry.file_type()));
         }
         let open = self.enter(folder)?.ok_or(io::ErrorKind::NotFound)?;
         for (name, found) in &mut names {

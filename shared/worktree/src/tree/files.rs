@@ -13,6 +13,7 @@ use crate::file_stamp::FileStamp;
 use crate::mode::{LINK, SUBMODULE, canonical, is_kind};
 use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
 use rustix::fs::{FileType, Stat};
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
@@ -102,7 +103,8 @@ impl Tree {
             root: &root,
             tracked: &tracked,
             changed_rules,
-            own: self.own_worktrees(),
+            tree: self,
+            own: OnceCell::new(),
             exclusion: self.outer_rules()?,
             has_ours: !self.is_checkout,
             descent,
@@ -270,7 +272,9 @@ struct Walk<'a> {
     tracked: &'a Tracked,
     /// Ignore files of the index with other content.
     changed_rules: HashSet<Vec<u8>>,
-    own: HashSet<Vec<u8>>,
+    tree: &'a Tree,
+    /// The repository's own worktrees here, once one may be met.
+    own: OnceCell<HashSet<Vec<u8>>>,
     exclusion: Exclusion,
     /// Whether the harness has files of its own among these.
     has_ours: bool,
@@ -293,6 +297,12 @@ impl Walk<'_> {
             }
         };
         self.left = self.left.saturating_sub(names.len());
+        if !folder.is_empty()
+            && names.iter().any(|(name, _)| name == b".git")
+            && self.is_own(&folder)
+        {
+            return true;
+        }
         if is_like_repository(&names) && !self.has_repository(&folder) {
             self.scan.unfit.insert(joined(&folder, b"HEAD"));
         }
@@ -331,8 +341,6 @@ impl Walk<'_> {
             self.scan.nested.insert(at);
         } else if kind != FileType::Directory {
             self.file(at, kind);
-        } else if self.own.contains(&at) {
-            // A worktree of its own, which no step's commit holds.
         } else if self.tracked.submodules.contains(&at) {
             let listing = self.descent.list(&at, self.left);
             if !matches!(listing, Ok(Some(listing)) if listing.names.is_empty()) {
@@ -341,6 +349,8 @@ impl Walk<'_> {
         } else if self.tracked.has_folder(&at) {
             self.folder(at, depth + 1);
             return true;
+        } else if self.is_own(&at) {
+            // No step's commit holds it.
         } else if self.exclusion.excludes(&at, true) {
             self.scan.ignored.insert(at);
         } else if self.is_repository(&at) {
@@ -375,6 +385,12 @@ impl Walk<'_> {
         self.tracked.has_file(&joined(folder, b"HEAD"))
             && has_folder(b"objects")
             && has_folder(b"refs")
+    }
+
+    /// Returns whether a folder is a worktree of this repository.
+    fn is_own(&self, folder: &[u8]) -> bool {
+        let own = self.own.get_or_init(|| self.tree.own_worktrees());
+        own.contains(folder)
     }
 
     fn is_repository(&self, folder: &[u8]) -> bool {
