@@ -44,6 +44,8 @@ pub(crate) struct Live {
 struct LiveState {
     document: LiveBatch,
     is_changed: bool,
+    /// Whether the thread that writes may do so at the next change.
+    is_awaited: bool,
     is_over: bool,
     /// The document as it was written last.
     written: Option<Box<LiveBatch>>,
@@ -62,6 +64,7 @@ impl Live {
             state: Mutex::new(LiveState {
                 document,
                 is_changed: true,
+                is_awaited: false,
                 is_over: false,
                 written: None,
             }),
@@ -80,8 +83,12 @@ impl Live {
         let mut state = self.state();
         change(&mut state.document);
         state.is_changed = true;
+        let is_awaited = state.is_awaited;
         drop(state);
-        self.changed.notify_all();
+        // Lanes change often: the thread sleeps through the least time.
+        if is_awaited {
+            self.changed.notify_all();
+        }
     }
 
     /// Waits until the document is to be written again; returns whether it is.
@@ -92,9 +99,11 @@ impl Live {
         };
         let state = self.state();
         let least = SPACING.saturating_sub(written.elapsed());
-        let state = wait(state, least, |state| !state.is_over);
+        let mut state = wait(state, least, |state| !state.is_over);
+        state.is_awaited = true;
         let most = HEARTBEAT.saturating_sub(written.elapsed());
-        let state = wait(state, most, |state| !state.is_over && !state.is_changed);
+        let mut state = wait(state, most, |state| !state.is_over && !state.is_changed);
+        state.is_awaited = false;
         !state.is_over
     }
 }
