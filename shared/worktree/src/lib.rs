@@ -18,6 +18,7 @@ pub mod landing;
 mod mode;
 pub mod ownership;
 pub mod provision;
+mod reference_deletion;
 pub mod removal;
 pub mod setup;
 pub mod signing;

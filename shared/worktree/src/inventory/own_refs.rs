@@ -86,29 +86,28 @@ impl Inventory {
     ///
     /// [`InventoryError`]; one that moved or is checked out stays.
     pub fn remove_ref(&self, own: &OwnRef) -> Result<(), InventoryError> {
-        let failed = InventoryError::git("delete the reference");
-        let changed = || InventoryError::Changed {
-            name: own.name.clone(),
-        };
-        let mut reference = match self.git.find_reference(&own.name) {
-            Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
-            found => found.map_err(InventoryError::git("find the reference"))?,
-        };
-        let is_there = reference
-            .target()
-            .is_some_and(|tip| tip.to_string() == own.tip);
-        if !is_own(&own.name) || !is_there {
-            return Err(changed());
-        }
-        match own.name.strip_prefix(BRANCHES) {
-            // Git refuses a branch that is checked out.
-            Some(branch) => {
-                let branch = self.git.find_branch(branch, BranchType::Local);
-                branch.and_then(|mut branch| branch.delete())
+        self.delete(&own.name, |git| {
+            let mut reference = match git.find_reference(&own.name) {
+                Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
+                found => found.map_err(InventoryError::git("find the reference"))?,
+            };
+            let is_there = reference
+                .target()
+                .is_some_and(|tip| tip.to_string() == own.tip);
+            if !is_own(&own.name) || !is_there {
+                return Err(InventoryError::Changed {
+                    name: own.name.clone(),
+                });
             }
-            None => reference.delete(),
-        }
-        .map_err(failed)
+            let deleted = match own.name.strip_prefix(BRANCHES) {
+                // Git refuses a branch that is checked out.
+                Some(branch) => git
+                    .find_branch(branch, BranchType::Local)
+                    .and_then(|mut branch| branch.delete()),
+                None => reference.delete(),
+            };
+            deleted.map_err(InventoryError::git("delete the reference"))
+        })
     }
 
     /// Returns whether git tracks a file of the main worktree, or anything in a

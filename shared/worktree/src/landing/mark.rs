@@ -7,7 +7,7 @@
 
 use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
-use crate::file_stamp::FileStamp;
+use crate::reference_deletion::delete_by;
 use crate::removal::parent_of;
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
@@ -217,27 +217,19 @@ impl Landing {
         let Ok(marks) = git.references_glob(glob) else {
             return;
         };
-        let alone = self.branches();
-        let packed = git.commondir().join("packed-refs");
-        let before = FileStamp::at(&packed);
-        for mut mark in marks.flatten() {
+        let _alone = self.branches();
+        for mark in marks.flatten() {
             let found = FoundMark::of(&git, &mark);
-            if !found.is_some_and(|found| is_over(&found)) {
+            let (Ok(name), true) = (mark.name(), found.is_some_and(|found| is_over(&found))) else {
                 continue;
-            }
-            match mark.delete() {
+            };
+            let deleted = delete_by(&git, name, |git| git.find_reference(name)?.delete());
+            match deleted {
                 Err(error) if error.code() != ErrorCode::NotFound => {
                     tracing::warn!(%error, "a landing's mark was not removed");
                 }
                 _ => {}
             }
-        }
-        drop(alone);
-        // To delete a packed reference, libgit2 writes `packed-refs` from the list in its
-        // handle. After a write of its own it can miss that git changed the file at the
-        // same time. A new handle reads the file first.
-        if FileStamp::at(&packed) != before {
-            self.reopen();
         }
     }
 }

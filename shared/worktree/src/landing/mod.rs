@@ -211,11 +211,6 @@ impl Landing {
         });
     }
 
-    /// Drops this thread's handle.
-    fn reopen(&self) {
-        OPENED.take();
-    }
-
     /// Returns this thread's handle of the repository: to open one reads all files of
     /// settings.
     fn open(&self) -> Result<Rc<Repository>, LandingError> {
