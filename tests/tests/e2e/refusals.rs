@@ -83,7 +83,9 @@ fn a_missing_issue_memory_is_an_input_error() {
 #[test]
 fn a_missing_work_command_is_a_usage_error() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
-    refused(&scratch, scratch.batch("", "true"), 2).says("no work command");
+    refused(&scratch, scratch.batch("", "true"), 2)
+        .says("no work command")
+        .says("--agent codex (use under [agent] in harness.toml), or give --work-cmd");
 }
 
 #[test]

@@ -153,11 +153,7 @@ impl SettingsError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::CommandMissing { name } => Some(format!(
-                "give --{name}-cmd, or set PREMATH_{}_CMD or {name}_cmd under [batch] in \
-                 harness.toml",
-                name.to_uppercase()
-            )),
+            Self::CommandMissing { name } => Some(command_to_give(name)),
             Self::ProgramMissing { image: Some(_), .. } => Some(
                 "install it in the image, or name it in `read` under [sandbox]; programs of this \
                 machine are not visible in the mode `container`"
@@ -212,6 +208,20 @@ impl SettingsError {
             _ => None,
         }
     }
+}
+
+/// Returns where a missing command can come from.
+fn command_to_give(name: &str) -> String {
+    if name == "work" {
+        return "name an agent, for example --agent codex (use under [agent] in harness.toml), or \
+                give --work-cmd (work_cmd under [batch]); `premath init --agent codex` writes the \
+                file"
+            .to_owned();
+    }
+    format!(
+        "give --{name}-cmd, or set PREMATH_{}_CMD or {name}_cmd under [batch] in harness.toml",
+        name.to_uppercase()
+    )
 }
 
 /// Says which program is not there, and where it was looked for.
