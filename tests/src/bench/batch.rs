@@ -50,7 +50,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
     let count = sizes.batch;
     let [few, many] = FILES;
     let (mut idle, mut large, mut landing) = (Vec::new(), Vec::new(), Vec::new());
-    let mut adding = Vec::new();
+    let (mut adding, mut unconfined) = (Vec::new(), Vec::new());
     let mut steps = Vec::new();
     // The first of each warms up and does not count. Nothing is removed in
     // between: ext4 makes files slowly where many were removed of late.
@@ -61,6 +61,8 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
             batch(programs, &folder.join(name), way, files, count)
         };
         let lands = run("landing", "merge", few, count)?;
+        let way = Way::idle("merge", Some("none"));
+        let free = batch(programs, &folder.join("unconfined"), way, few, count)?;
         let nothing = run("idle", "none", few, 0)?;
         let with_files = run("large", "merge", many, count)?;
         let adds = batch(programs, &folder.join("adds"), ADDS, few, count)?;
@@ -68,6 +70,7 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         if number > 0 {
             steps.push(script);
             adding.push(adds);
+            unconfined.push(free);
             landing.push(lands);
             idle.push(nothing);
             large.push(with_files);
@@ -82,24 +85,26 @@ pub(crate) fn measure(sizes: Sizes, programs: &Programs, folder: &Path) -> Resul
         &format!("  each issue of such a batch with landing, {many} files"),
         &figure::time((median(large) - idle) / count as f64),
     );
+    let lanes = format!("batch of {count} issues, {LANES} lanes");
+    let title = format!("{lanes}, mode `none`, with landing");
+    beside_xargs(&title, median(unconfined), shells, "<= 3.0");
     let landing = median(landing);
-    figure::show(
-        &format!("batch of {count} issues, {LANES} lanes, with landing, against xargs"),
-        &figure::time(landing),
-        &figure::time(shells),
-        landing / shells,
-        "",
-    );
+    beside_xargs(&format!("{lanes}, with landing"), landing, shells, "");
     beside_the_steps(landing, median(steps));
-    let adding = median(adding);
-    figure::show(
-        "the same, mode `none`, each adds a file that lands, against xargs",
-        &figure::time(adding),
-        &figure::time(shells),
-        adding / shells,
-        "",
-    );
+    let title = "the same, mode `none`, each adds a file that lands";
+    beside_xargs(title, median(adding), shells, "");
     Ok(())
+}
+
+/// Shows a batch beside a shell that starts the same commands.
+fn beside_xargs(title: &str, batch: f64, shell: f64, target: &str) {
+    figure::show(
+        &format!("{title}, against xargs"),
+        &figure::time(batch),
+        &figure::time(shell),
+        batch / shell,
+        target,
+    );
 }
 
 /// Shows a batch beside a script that takes the same durable steps.
@@ -143,13 +148,8 @@ fn by_modes(sizes: Sizes, programs: &Programs, folder: &Path) -> Result<f64, Wro
             }
         }
         let (batch, idle, shell) = (median(batches), median(idle), median(shells));
-        figure::show(
-            &format!("batch of {count} issues, {LANES} lanes, mode `{mode}`, against xargs"),
-            &figure::time(batch),
-            &figure::time(shell),
-            batch / shell,
-            "<= 3.0",
-        );
+        let title = format!("batch of {count} issues, {LANES} lanes, mode `{mode}`");
+        beside_xargs(&title, batch, shell, "<= 3.0");
         beside_the_steps(batch, median(steps));
         let each = figure::time((batch - idle) / count as f64);
         figure::note(&format!("  each issue, mode `{mode}`"), &each);

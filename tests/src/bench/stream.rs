@@ -19,9 +19,6 @@ use premath_tests::agents::playable;
 use results::{fold, lines_of, output, stream_of};
 use std::process::{Command, ExitCode};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The hidden mode in which this program reads a stream that it generates, and
 /// prints its peak memory.
 const READ: &str = "--read";
@@ -54,6 +51,7 @@ const SMOKE: Sizes = Sizes {
     memory: 1 << 20,
 };
 
+/// Measures with the allocator of the system, as the programs that read streams have it.
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     figure::ended(
