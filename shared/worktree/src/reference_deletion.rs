@@ -1,36 +1,42 @@
 //! The deletion of references, which git may have packed.
 
-use git2::{Error, Repository};
-use premath_platform::file::open_regular;
+use git2::{Error, Repository, RepositoryOpenFlags};
+use premath_platform::file::{is_absent, open_regular};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 
 /// How much of `packed-refs` is searched for a name; a longer file may have it.
 const SEARCHED: u64 = 1 << 20;
 
-/// Looks a reference up and deletes it, by a handle of the repository that may do so.
+/// Looks a reference up and deletes or renames it, by a handle of the repository that
+/// may do so.
 ///
 /// To delete a packed reference, libgit2 writes `packed-refs` from the list in its
-/// handle. After a write of its own it can miss that git changed the file at the same
-/// time, and a second write would lose what git wrote. A packed reference is therefore
-/// deleted by a handle of its own, which reads the file first.
+/// handle. After a write of its own it can miss that git changed the file since, and
+/// the next write loses what git wrote. A packed reference is therefore deleted by a
+/// handle of its own, which reads the file right before it writes.
 pub(crate) fn delete_by<T>(
     git: &Repository,
     name: &str,
     delete: impl FnOnce(&Repository) -> Result<T, Error>,
 ) -> Result<T, Error> {
     match may_be_packed(git, name) {
-        true => delete(&Repository::open(git.commondir())?),
+        true => {
+            // Not a `.git` in the folder, which a step may have made.
+            let here = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+            let above: [&OsStr; 0] = [];
+            delete(&Repository::open_ext(git.commondir(), here, above)?)
+        }
         false => delete(git),
     }
 }
 
 fn may_be_packed(git: &Repository, name: &str) -> bool {
-    let Ok(packed) = open_regular(&git.commondir().join("packed-refs")) else {
-        // Without the file nothing is packed; what cannot be read is libgit2's error.
-        return false;
-    };
-    has_name(packed, name).unwrap_or(true)
+    match open_regular(&git.commondir().join("packed-refs")) {
+        Ok(packed) => has_name(packed, name).unwrap_or(true),
+        Err(error) => !is_absent(&error),
+    }
 }
 
 fn has_name(packed: File, name: &str) -> std::io::Result<bool> {

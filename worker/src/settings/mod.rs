@@ -344,8 +344,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Returns whether the main worktree is among some of the repository. A bare
-    /// repository has none.
+    /// Returns whether the main worktree is among some of the repository.
     fn has_main_worktree(&self, worktrees: &[PathBuf]) -> Result<bool, StoreError> {
         let repository = &self.roots.repository;
         let root = std::fs::canonicalize(repository).ok();

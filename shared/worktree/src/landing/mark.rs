@@ -223,7 +223,13 @@ impl Landing {
             let (Ok(name), true) = (mark.name(), found.is_some_and(|found| is_over(&found))) else {
                 continue;
             };
-            let deleted = delete_by(&git, name, |git| git.find_reference(name)?.delete());
+            let deleted = delete_by(&git, name, |git| {
+                let mut now = git.find_reference(name)?;
+                match now.target() == mark.target() {
+                    true => now.delete(),
+                    false => Ok(()),
+                }
+            });
             match deleted {
                 Err(error) if error.code() != ErrorCode::NotFound => {
                     tracing::warn!(%error, "a landing's mark was not removed");

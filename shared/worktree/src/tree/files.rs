@@ -245,7 +245,7 @@ impl Tree {
 
     /// Returns the worktrees of this repository that lie among these files, by
     /// their paths from here.
-    fn own_worktrees(&self) -> HashSet<Vec<u8>> {
+    pub(super) fn own_worktrees(&self) -> HashSet<Vec<u8>> {
         let mut places = self.places.borrow_mut();
         let mut place = |path: PathBuf| {
             let known = places.get(&path).cloned();
@@ -291,6 +291,7 @@ impl Walk<'_> {
         let names = match listing {
             Ok(Some(listing)) if depth < DEPTH_MAX => listing.names,
             Ok(None) => return false,
+            Ok(Some(_)) | Err(_) if !folder.is_empty() && self.is_own(&folder) => return true,
             Ok(Some(_)) | Err(_) => {
                 self.scan.unfit.insert(folder);
                 return true;
@@ -341,7 +342,7 @@ impl Walk<'_> {
             self.scan.nested.insert(at);
         } else if kind != FileType::Directory {
             self.file(at, kind);
-        } else if self.tracked.submodules.contains(&at) {
+        } else if self.tracked.submodules.contains(&at) && !self.is_own(&at) {
             let listing = self.descent.list(&at, self.left);
             if !matches!(listing, Ok(Some(listing)) if listing.names.is_empty()) {
                 self.scan.submodules.insert(at);

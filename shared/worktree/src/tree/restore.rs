@@ -8,6 +8,7 @@ use super::scan::Scan;
 use super::{Base, Tree, TreeError};
 use crate::entry_lookup::EntryLookup;
 use crate::mode::canonical;
+use crate::reference_deletion::delete_by;
 use git2::{Commit, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Reference};
 use jiff::Timestamp;
 use rustix::fs::{FileType, Mode, fstat};
@@ -140,13 +141,17 @@ impl Tree {
             in_the_way.extend(below.names().flatten().map(str::to_owned));
         }
         for name in in_the_way {
-            let Ok(mut reference) = self.repository.find_reference(&name) else {
-                continue;
-            };
             let rest = name.trim_start_matches("refs/heads/");
             let new = format!("refs/heads/harness/moved/{rest}");
-            let _ = reference.rename(&new, true, "premath: out of the lane's way");
-            let _ = self.repository.reflog_delete(&name);
+            let renamed = delete_by(&self.repository, &name, |git| {
+                let mut reference = git.find_reference(&name)?;
+                reference
+                    .rename(&new, true, "premath: out of the lane's way")
+                    .map(drop)
+            });
+            if renamed.is_ok() {
+                let _ = self.repository.reflog_delete(&name);
+            }
         }
     }
 
@@ -234,7 +239,8 @@ impl Tree {
             .map_err(self.refused("write", name))
     }
 
-    /// Returns the `.git` of repositories that were made in folders of a tree.
+    /// Returns the `.git` of repositories that were made in folders of a tree. In other
+    /// worktrees of this repository none is searched.
     fn inner_repositories(&self, target: &git2::Tree<'_>) -> Result<Vec<Vec<u8>>, TreeError> {
         let root = self.beneath()?;
         let mut found = Vec::new();
@@ -247,6 +253,12 @@ impl Tree {
                 let at = at.join(path(entry.name_bytes()));
                 let git = at.join(".git");
                 if root.look(&git).ok().flatten().is_some() {
+                    if self
+                        .own_worktrees()
+                        .contains(at.as_os_str().as_encoded_bytes())
+                    {
+                        continue;
+                    }
                     found.push(git.into_os_string().into_encoded_bytes());
                 }
                 let tree = self

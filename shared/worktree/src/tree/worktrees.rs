@@ -4,8 +4,8 @@ use git2::{Error, Repository};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The worktrees of a repository, by its own records. The `.git` file of a worktree
-/// is not read: a step may have written it.
+/// The worktrees of a repository, by its own records. The `.git` file of a linked
+/// worktree is not read: a step may have written it.
 pub struct Worktrees(Repository);
 
 impl Worktrees {

@@ -249,6 +249,19 @@ fn another_worktree_of_the_repository_is_left_alone() {
 }
 
 #[test]
+fn another_worktree_is_left_alone_where_the_commit_has_files() {
+    let lane = Lane::new();
+    let at = lane.at("d");
+    fs::remove_dir_all(&at).unwrap();
+    lane.main.worktree("other", &at, None).unwrap();
+    fs::write(at.join("theirs"), "x").unwrap();
+    lane.left();
+    for theirs in ["theirs", ".git", "d/x"] {
+        assert!(at.join(theirs).exists(), "{theirs}");
+    }
+}
+
+#[test]
 fn names_that_are_not_utf8_are_removed_and_restored() {
     let lane = Lane::new();
     let name = |bytes| OsStr::from_bytes(bytes);
