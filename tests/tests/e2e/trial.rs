@@ -93,9 +93,11 @@ impl Trial {
         assert!(estimate["timeLeftMs"].as_u64() > Some(0), "{estimate}");
         assert!(estimate["doneAt"].is_string(), "{estimate}");
         self.ask(&["batch", "pause"]);
-        // A status from before the pause may show lanes between two attempts.
+        // A status from before the pause may show lanes between two attempts, and the
+        // issues are counted less often than a status is written.
         self.awaited(|status| {
             status["batches"][0]["pauses"][0]["kind"] == "operator"
+                && status["queue"]["closed"] == status["batches"][0]["totals"]["closed"]
                 && attempts(status).count() == 1
                 && status_of_stuck(status).is_some()
         })
