@@ -44,8 +44,8 @@ pub(crate) fn fold(agent: Agent, bytes: &[u8]) -> Result<usize, Wrong> {
 }
 
 /// What a tool gave: the begin of a file, of so many bytes as they are stored
-/// in the line, or a few less. The first lines of the file are in recorded counts
-/// (`tests/instructions.json`): with others the counts differ.
+/// in the line, or a few less. `tests/instructions.json` has counts of results with its
+/// first lines: they change with those.
 pub(crate) fn output(bytes: usize) -> Result<String, Wrong> {
     let file = include_str!("stream.rs").repeat(bytes / 4_096 + 1);
     let mut output = String::new();

@@ -2,8 +2,9 @@
 
 use super::{Inventory, InventoryError, Targets};
 use crate::provision::is_branch_of_lane;
+use crate::reference_deletion::delete;
 use crate::tree::index_file;
-use git2::{BranchType, ErrorCode, Oid, Repository};
+use git2::{ErrorCode, Oid, Repository};
 use premath_kernel::policy::inventory::{Role, role};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -86,28 +87,24 @@ impl Inventory {
     ///
     /// [`InventoryError`]; one that moved or is checked out stays.
     pub fn remove_ref(&self, own: &OwnRef) -> Result<(), InventoryError> {
-        self.delete(&own.name, |git| {
-            let mut reference = match git.find_reference(&own.name) {
-                Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
-                found => found.map_err(InventoryError::git("find the reference"))?,
-            };
-            let is_there = reference
-                .target()
-                .is_some_and(|tip| tip.to_string() == own.tip);
-            if !is_own(&own.name) || !is_there {
-                return Err(InventoryError::Changed {
-                    name: own.name.clone(),
-                });
+        let reference = match self.git.find_reference(&own.name) {
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
+            found => found.map_err(InventoryError::git("find the reference"))?,
+        };
+        let is_there = reference
+            .target()
+            .is_some_and(|tip| tip.to_string() == own.tip);
+        if !is_own(&own.name) || !is_there {
+            return Err(InventoryError::Changed {
+                name: own.name.clone(),
+            });
+        }
+        match own.name.strip_prefix(BRANCHES) {
+            Some(branch) => self.delete_branch(branch, &own.tip),
+            None => {
+                delete(&self.git, reference).map_err(InventoryError::git("delete the reference"))
             }
-            let deleted = match own.name.strip_prefix(BRANCHES) {
-                // Git refuses a branch that is checked out.
-                Some(branch) => git
-                    .find_branch(branch, BranchType::Local)
-                    .and_then(|mut branch| branch.delete()),
-                None => reference.delete(),
-            };
-            deleted.map_err(InventoryError::git("delete the reference"))
-        })
+        }
     }
 
     /// Returns whether git tracks a file of the main worktree, or anything in a

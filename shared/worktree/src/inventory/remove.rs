@@ -2,7 +2,7 @@
 
 use super::{Inventory, InventoryError, checkout, lock, salvage};
 use crate::provision::{LaneWork, clear_lane};
-use crate::reference_deletion::delete_by;
+use crate::reference_deletion::{delete, delete_by};
 use crate::removal::{self, Guard, Occupant, occupant, parent_of};
 use git2::{BranchType, ErrorCode, Repository};
 use premath_kernel::policy::inventory::{GitLockFile, Thing, role};
@@ -148,47 +148,41 @@ impl Inventory {
         Ok(())
     }
 
-    /// Deletes a reference by a handle that may.
-    pub(super) fn delete(
-        &self,
-        name: &str,
-        delete: impl FnOnce(&Repository) -> Result<(), InventoryError>,
-    ) -> Result<(), InventoryError> {
-        let deleted = delete_by(&self.git, name, |git| Ok(delete(git)));
-        deleted.map_err(InventoryError::git("open the repository"))?
-    }
-
-    fn remove_branch(&self, name: &str, tip: &str) -> Result<(), InventoryError> {
-        if role(name, &super::Targets::new()).is_none() {
-            return Err(changed(name));
-        }
-        self.delete(&format!("refs/heads/{name}"), |git| {
+    /// Deletes a branch that is at a commit. Git refuses one that is checked out.
+    pub(super) fn delete_branch(&self, name: &str, tip: &str) -> Result<(), InventoryError> {
+        let delete = |git: &Repository| {
             let mut branch = match git.find_branch(name, BranchType::Local) {
                 Ok(branch) => branch,
                 Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
                 Err(error) => return Err(InventoryError::git("find the branch")(error)),
             };
             must_be(name, branch.get().target(), tip)?;
-            // Git refuses where it is checked out, or moved since it was read.
             let deleted = branch.delete();
             deleted.map_err(InventoryError::git("delete the branch"))
-        })
+        };
+        let reference = format!("refs/heads/{name}");
+        delete_by(&self.git, &reference, |git| Ok(delete(git)))
+            .map_err(InventoryError::git("open the repository"))?
+    }
+
+    fn remove_branch(&self, name: &str, tip: &str) -> Result<(), InventoryError> {
+        if role(name, &super::Targets::new()).is_none() {
+            return Err(changed(name));
+        }
+        self.delete_branch(name, tip)
     }
 
     fn remove_mark(&self, name: &str, tip: &str) -> Result<(), InventoryError> {
         if !name.starts_with("refs/harness/landing/") {
             return Err(changed(name));
         }
-        self.delete(name, |git| {
-            let mut mark = match git.find_reference(name) {
-                Ok(mark) => mark,
-                Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
-                Err(error) => return Err(InventoryError::git("find the mark")(error)),
-            };
-            must_be(name, mark.target(), tip)?;
-            let deleted = mark.delete();
-            deleted.map_err(InventoryError::git("delete the mark"))
-        })
+        let mark = match self.git.find_reference(name) {
+            Ok(mark) => mark,
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(()),
+            Err(error) => return Err(InventoryError::git("find the mark")(error)),
+        };
+        must_be(name, mark.target(), tip)?;
+        delete(&self.git, mark).map_err(InventoryError::git("delete the mark"))
     }
 
     fn remove_registration(&self, name: &str) -> Result<(), InventoryError> {

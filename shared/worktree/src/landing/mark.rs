@@ -7,7 +7,7 @@
 
 use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
-use crate::reference_deletion::delete_by;
+use crate::reference_deletion::delete;
 use crate::removal::parent_of;
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
@@ -220,17 +220,10 @@ impl Landing {
         let _alone = self.branches();
         for mark in marks.flatten() {
             let found = FoundMark::of(&git, &mark);
-            let (Ok(name), true) = (mark.name(), found.is_some_and(|found| is_over(&found))) else {
+            if !found.is_some_and(|found| is_over(&found)) {
                 continue;
-            };
-            let deleted = delete_by(&git, name, |git| {
-                let mut now = git.find_reference(name)?;
-                match now.target() == mark.target() {
-                    true => now.delete(),
-                    false => Ok(()),
-                }
-            });
-            match deleted {
+            }
+            match delete(&git, mark) {
                 Err(error) if error.code() != ErrorCode::NotFound => {
                     tracing::warn!(%error, "a landing's mark was not removed");
                 }

@@ -9,7 +9,7 @@ use super::make::branch_of;
 use super::site::{ProvisionSite, text};
 use super::{LEFTOVER, LaneOutcome, LaneWork, ProvisionResult, SWEEP};
 use crate::ownership::is_provisioned;
-use crate::reference_deletion::delete_by;
+use crate::reference_deletion::delete;
 use crate::removal::{Occupant, remove_exactly};
 use crate::tree::Tree;
 use premath_memory::WorktreeLock;
@@ -138,15 +138,16 @@ impl ProvisionSite<'_> {
     /// its commits: the lane may have left it, with work of issues that are closed.
     fn remove_branch(&self, record: &LaneRecord, work: LaneWork) {
         let own = format!("refs/heads/{}", branch_of(&record.lane));
-        let _ = delete_by(self.git, &own, |git| {
-            let mut branch = git.find_reference(&own)?;
-            let tip = branch.peel_to_commit().map(|tip| tip.id());
-            let is_held = || held_elsewhere(git, &own, tip?);
-            match work == LaneWork::Discarded || is_held().unwrap_or(false) {
-                true => branch.delete(),
-                false => Ok(()),
-            }
-        });
+        let Ok(branch) = self.git.find_reference(&own) else {
+            return;
+        };
+        let is_held = || {
+            let tip = branch.peel_to_commit();
+            tip.is_ok_and(|tip| held_elsewhere(self.git, &own, tip.id()).unwrap_or(false))
+        };
+        if work == LaneWork::Discarded || is_held() {
+            let _ = delete(self.git, branch);
+        }
     }
 
     fn holds_nothing(

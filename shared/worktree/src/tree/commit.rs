@@ -4,7 +4,7 @@ use super::beneath::Beneath;
 use super::overlay::Overlay;
 use super::scan::Content;
 use super::{Tree, TreeError, TreeState};
-use crate::reference_deletion::delete_by;
+use crate::reference_deletion::delete;
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::Oid;
 use premath_kernel::json::plain::cut;
@@ -171,11 +171,8 @@ impl Tree {
 
     /// Removes the reference of [`Tree::hold`].
     pub fn release_held(&self, lane: &str) {
-        let name = format!("{HELD}/{lane}");
-        if self.repository.find_reference(&name).is_ok() {
-            let _ = delete_by(&self.repository, &name, |git| {
-                git.find_reference(&name)?.delete()
-            });
+        if let Ok(held) = self.repository.find_reference(&format!("{HELD}/{lane}")) {
+            let _ = delete(&self.repository, held);
         }
     }
 

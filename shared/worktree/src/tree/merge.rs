@@ -3,8 +3,8 @@
 use super::aside::Aside;
 use super::beneath::path;
 use super::{Base, Tree, TreeError};
-use crate::reference_deletion::delete_by;
-use git2::{Commit, Delta, Error, Index};
+use crate::reference_deletion::delete;
+use git2::{Commit, Delta, Index};
 use std::collections::BTreeSet;
 
 /// The result of merging work and tip.
@@ -96,22 +96,16 @@ impl Tree {
                 .map_err(self.failed("leave the step's branch"))?;
         }
         self.clear_locks(Some(branch), None);
-        let Ok(tip) = self.repository.find_reference(branch) else {
+        let Ok(reference) = self.repository.find_reference(branch) else {
             return Ok(());
         };
-        let tip = tip
+        let tip = reference
             .peel_to_commit()
             .map_err(self.failed("read the step's branch"))?
             .id();
         for holder in holders {
             if self.continues_from(self.find_commit(holder)?.id(), tip)? {
-                let deleted = delete_by(&self.repository, branch, |git| {
-                    let mut reference = git.find_reference(branch)?;
-                    match reference.peel_to_commit()?.id() == tip {
-                        true => reference.delete(),
-                        false => Err(Error::from_str("it moved")),
-                    }
-                });
+                let deleted = delete(&self.repository, reference);
                 return deleted.map_err(self.failed("remove the step's branch"));
             }
         }
