@@ -202,6 +202,9 @@ fn what_occupies_a_place_is_neither_followed_nor_replaced() {
     fs::create_dir(root.join("folder")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe"), 0o600.into()).unwrap();
     let blob = tree.repository.blob(b"new").unwrap();
+    // A name of its own: the folder above has other files of this machine.
+    let beside = format!("{}.new", root.display());
+    let beside = Path::new(&beside).file_name().unwrap().to_str().unwrap();
     let mut writer = FileWriter::new(&tree, None).unwrap();
     let mut write = |name: &str| {
         let leaf: Leaf = (PLAIN, blob);
@@ -219,8 +222,8 @@ fn what_occupies_a_place_is_neither_followed_nor_replaced() {
         "pipe/file",
         ".git/new",
         "sub/.GIT/hooks/new",
-        "../new",
-        "d/../../new",
+        &format!("../{beside}"),
+        &format!("d/../../{beside}"),
         "git~1/new",
     ] {
         assert!(!write(name), "{name}");
@@ -233,7 +236,7 @@ fn what_occupies_a_place_is_neither_followed_nor_replaced() {
     assert_eq!(scratch.read("new/deep/file").unwrap(), "new");
     assert!(!root.join(".git/new").exists());
     assert!(!root.join("sub").exists());
-    assert!(!root.parent().unwrap().join("new").exists());
+    assert!(!root.parent().unwrap().join(beside).exists());
 }
 
 #[test]
