@@ -54,6 +54,19 @@ pub fn open_beneath(
     Ok(Opened { file, is_on_mount })
 }
 
+/// Opens a folder some components below another one: no link is followed.
+///
+/// # Errors
+///
+/// As the system reports it; `NOENT` where a component is missing and all before it are
+/// folders, `NOSYS` or `PERM` where the kernel is old, or a container's filter refuses
+/// the call.
+pub fn open_folder_beneath(folder: BorrowedFd<'_>, path: impl Arg) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(folder, path, flags, Mode::empty(), resolve)
+}
+
 /// Opens a regular file of the operator's to be read, which may be a link of theirs.
 /// Nothing is waited for.
 ///

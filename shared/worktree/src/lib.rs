@@ -19,6 +19,7 @@ mod mode;
 pub mod ownership;
 pub mod provision;
 mod reference_deletion;
+mod reference_write;
 pub mod removal;
 pub mod setup;
 pub mod signing;
@@ -28,7 +29,10 @@ use git2::{Repository, Signature};
 
 /// Returns who commits: the person of git's configuration, where there is one.
 fn signature(repository: &Repository) -> Result<Signature<'static>, git2::Error> {
-    repository
-        .signature()
-        .or_else(|_| Signature::now("Premath Harness", "premath-harness@localhost"))
+    repository.signature().or_else(|_| harness_signature())
+}
+
+/// Returns who commits where git's configuration names no person.
+fn harness_signature() -> Result<Signature<'static>, git2::Error> {
+    Signature::now("Premath Harness", "premath-harness@localhost")
 }

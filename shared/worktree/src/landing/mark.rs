@@ -7,7 +7,9 @@
 
 use super::undo::is_reverted;
 use super::{Advance, Landing, LandingError, holds};
+use crate::harness_signature;
 use crate::reference_deletion::delete;
+use crate::reference_write::{Target, point};
 use crate::removal::parent_of;
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
@@ -48,9 +50,10 @@ impl Landing {
         let commit = Oid::from_str(commit).map_err(LandingError::git(failed))?;
         let name = format!("{}/{generation}", folder(issue_id));
         let _alone = self.branches();
-        git.reference(&name, commit, true, "premath: about to land")
-            .map(drop)
-            .map_err(LandingError::git(failed))
+        // Git keeps no reflog of such a reference, unless a setting asks for one.
+        let who = harness_signature().map_err(LandingError::git(failed))?;
+        let message = "premath: about to land";
+        point(&git, &name, Target::Commit(commit), &who, message).map_err(LandingError::git(failed))
     }
 
     /// Returns the latest landing of an issue whose commit is on the target

@@ -4,10 +4,10 @@
 //! folder is read, moved or removed, whatever a step planted in it.
 
 use crate::removal::remove_entry;
-use premath_platform::file::{change_mode, open_place};
+use premath_platform::file::{change_mode, open_folder_beneath, open_place, read_entries};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, chmodat, fstat, mkdirat, openat, readlinkat,
-    renameat, statat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, chmodat, fstat, mkdirat, openat,
+    readlinkat, renameat, seek, statat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -85,6 +85,14 @@ impl Beneath {
             }
         }
         let name = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
+        if let Some(above) = path.parent().filter(|_| names.len() > 1) {
+            match open_folder_beneath(self.root.as_fd(), above) {
+                Ok(folder) => return Ok(Way::Open(Folder::Below(folder), name)),
+                Err(Errno::NOENT) if walk != Walk::Make => return Ok(Way::Missing),
+                // One by one, to do what the walk may do on the way.
+                Err(_) => {}
+            }
+        }
         let mut folder = Folder::Root(self.root.as_fd());
         let mut at = PathBuf::new();
         for part in names {
@@ -111,9 +119,19 @@ impl Beneath {
         }
     }
 
-    /// Returns a descriptor of the folder of its own.
+    /// Returns those of some names that something in the folder itself has.
+    pub(super) fn names_among(&self, names: &[&'static str]) -> io::Result<Vec<&'static str>> {
+        let mut found = Vec::new();
+        seek(&self.root, SeekFrom::Start(0))?;
+        let mut take = |name: &OsStr, _| found.extend(names.iter().find(|one| **one == name));
+        while read_entries(self.root.as_fd(), &mut take)? {}
+        Ok(found)
+    }
+
+    /// Returns another descriptor of the open folder; both read its entries from where
+    /// one of them ended.
     pub(super) fn folder(&self) -> io::Result<OwnedFd> {
-        Ok(openat(&self.root, ".", FOLDER, Mode::empty())?)
+        self.root.try_clone()
     }
 
     /// Opens a regular file to be read; `None` where nothing is there.

@@ -1,7 +1,7 @@
 //! What the operator's git settings say about files.
 
 use super::Tree;
-use git2::{Config, Repository};
+use git2::{Config, Repository, Signature};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -23,6 +23,8 @@ pub(super) struct GitSettings {
     pub(super) excludes_file: Option<PathBuf>,
     /// `core.attributesFile`.
     pub(super) attributes_file: Option<PathBuf>,
+    /// `user.name` and `user.email`.
+    person: Option<(String, String)>,
 }
 
 /// What `core.autocrlf` says.
@@ -64,6 +66,10 @@ impl GitSettings {
             is_eol_crlf: is_word("core.eol", "crlf"),
             excludes_file: path("core.excludesFile"),
             attributes_file: path("core.attributesFile"),
+            person: config.as_ref().and_then(|config| {
+                let text = |name| config.get_string(name).ok();
+                Some((text("user.name")?, text("user.email")?))
+            }),
         }
     }
 }
@@ -75,5 +81,14 @@ impl Tree {
         let mut settings = self.settings.borrow_mut();
         let read = || Rc::new(GitSettings::of(&self.repository));
         settings.get_or_insert_with(read).clone()
+    }
+
+    /// Returns who moves references: the person of git's configuration, where there
+    /// is one.
+    pub(super) fn person(&self) -> Result<Signature<'static>, git2::Error> {
+        let settings = self.settings();
+        let person = settings.person.as_ref();
+        let person = person.and_then(|(name, email)| Signature::now(name, email).ok());
+        person.map_or_else(crate::harness_signature, Ok)
     }
 }

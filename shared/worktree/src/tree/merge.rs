@@ -4,6 +4,7 @@ use super::aside::Aside;
 use super::beneath::path;
 use super::{Base, Tree, TreeError};
 use crate::reference_deletion::delete;
+use crate::reference_write::Target;
 use git2::{Commit, Delta, Index};
 use std::collections::BTreeSet;
 
@@ -89,10 +90,11 @@ impl Tree {
     ///
     /// [`TreeError`].
     pub fn leave(&self, branch: &str, holders: &[&str]) -> Result<(), TreeError> {
-        if self.base()?.branch.as_deref() == Some(branch) {
-            let head = self.head()?.id();
-            self.repository
-                .reference("HEAD", head, true, "premath: off the step's branch")
+        let now = self.base()?;
+        if now.branch.as_deref() == Some(branch) {
+            let commit = self.find_commit(&now.commit)?.id();
+            let message = "premath: off the step's branch";
+            self.point_head(Target::Commit(commit), message)
                 .map_err(self.failed("leave the step's branch"))?;
         }
         self.clear_locks(Some(branch), None);

@@ -143,6 +143,9 @@ impl Tree {
         before: &git2::Tree<'_>,
         target: &git2::Tree<'_>,
     ) -> Result<Option<Vec<IndexEntry>>, TreeError> {
+        if before.id() == target.id() {
+            return Ok(Some(Vec::new()));
+        }
         let root = self.beneath()?;
         let Ok(difference) = self.difference(before, target) else {
             return Ok(None);

@@ -54,9 +54,12 @@ impl Tree {
         files: &[(&Path, Leaf)],
         adjust: impl Fn(&mut CheckoutBuilder<'_>),
     ) -> Result<Vec<Option<IndexEntry>>, TreeError> {
+        let mut entries = Vec::with_capacity(files.len());
+        if files.is_empty() {
+            return Ok(entries);
+        }
         let mut conversion = self.conversion(target);
         let mut writer = FileWriter::new(self, None)?;
-        let mut entries = Vec::with_capacity(files.len());
         let mut rest = Vec::new();
         for (at, leaf) in files {
             let name = at.as_os_str().as_encoded_bytes();

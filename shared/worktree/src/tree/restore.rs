@@ -9,6 +9,7 @@ use super::{Base, Tree, TreeError};
 use crate::entry_lookup::EntryLookup;
 use crate::mode::canonical;
 use crate::reference_deletion::delete_by;
+use crate::reference_write::{Target, point};
 use git2::{Commit, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid, Reference};
 use jiff::Timestamp;
 use rustix::fs::{FileType, Mode, fstat};
@@ -18,16 +19,16 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The files of a worktree's own that a git command locks.
-const LOCKED: [&str; 8] = [
-    "index",
-    "HEAD",
-    "ORIG_HEAD",
-    "AUTO_MERGE",
-    "MERGE_HEAD",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "REBASE_HEAD",
+/// The locks of files of a worktree's own that a git command writes.
+const LOCKS: [&str; 8] = [
+    "index.lock",
+    "HEAD.lock",
+    "ORIG_HEAD.lock",
+    "AUTO_MERGE.lock",
+    "MERGE_HEAD.lock",
+    "CHERRY_PICK_HEAD.lock",
+    "REVERT_HEAD.lock",
+    "REBASE_HEAD.lock",
 ];
 /// What `cleanup_state` removes, with the folders' content.
 const STATE: [&str; 9] = [
@@ -94,14 +95,10 @@ impl Tree {
         }
         let message = "premath: back to the step's base";
         let failed = "put the branch back";
-        let head = self.beneath_git()?;
-        let unlink = || {
-            head.unlink_if_link(Path::new("HEAD"))
-                .map_err(self.refused(failed, Path::new("HEAD")))
-        };
+        let own = self.beneath_git()?;
         // `set_head` refuses a branch that another worktree is on; the lane's
         // own is the lane's.
-        let moved = match &base.branch {
+        let target = match &base.branch {
             Some(branch) => {
                 if !branch.starts_with("refs/heads/") || !Reference::is_valid_name(branch) {
                     let detail = format!("{branch} is not a branch");
@@ -115,16 +112,21 @@ impl Tree {
                     self.free_name(branch);
                     put().map_err(self.failed(failed))?;
                 }
-                unlink()?;
-                self.repository
-                    .reference_symbolic("HEAD", branch, true, message)
+                Target::Branch(branch)
             }
-            None => {
-                unlink()?;
-                self.repository.reference("HEAD", commit, true, message)
-            }
+            None => Target::Commit(commit),
         };
-        moved.map(drop).map_err(self.failed(failed))
+        let head = Path::new("HEAD");
+        own.unlink_if_link(head)
+            .map_err(self.refused(failed, head))?;
+        self.point_head(target, message)
+            .map_err(self.failed(failed))
+    }
+
+    /// Points HEAD elsewhere.
+    pub(super) fn point_head(&self, target: Target<'_>, message: &str) -> Result<(), git2::Error> {
+        let who = self.person()?;
+        point(&self.repository, "HEAD", target, &who, message)
     }
 
     /// Renames branches that leave no room for the name of the lane's: they
@@ -157,20 +159,17 @@ impl Tree {
 
     /// Ends a merge, rebase or the like that is in progress.
     pub(super) fn cleanup(&self) {
-        let mut is_in_progress = true;
         if let Ok(git) = self.beneath_git() {
-            is_in_progress = STATE.iter().any(|name| {
-                let found = git.look(Path::new(name));
-                !matches!(found, Ok(None))
-            });
+            let found = git.names_among(&STATE).unwrap_or(STATE.to_vec());
+            if found.is_empty() {
+                return;
+            }
             // Git would empty the folder that a link leads to.
-            for name in STATE.iter().filter(|_| is_in_progress) {
+            for name in found {
                 let _ = git.unlink_if_link(Path::new(name));
             }
         }
-        if is_in_progress {
-            let _ = self.repository.cleanup_state();
-        }
+        let _ = self.repository.cleanup_state();
     }
 
     /// Writes the `.git` file of a linked worktree, in the place of whatever is
@@ -208,23 +207,19 @@ impl Tree {
 
     /// Returns whether the `.git` file says this; git ends a folder's path with
     /// a slash, or does not.
-    fn is_link(&self, content: &[u8]) -> Result<bool, TreeError> {
+    fn is_link(root: &Beneath, content: &[u8]) -> bool {
         let plain = |text: &[u8]| {
             let text = text.trim_ascii_end();
             text.strip_suffix(b"/").unwrap_or(text).to_vec()
         };
-        let found = self.beneath()?.read(Path::new(".git"), LINK_MAX);
-        let found = found.ok().flatten();
-        Ok(found.is_some_and(|found| plain(&found) == plain(content)))
+        let found = root.read(Path::new(".git"), LINK_MAX).ok().flatten();
+        found.is_some_and(|found| plain(&found) == plain(content))
     }
 
     fn put_link(&self, content: &[u8]) -> Result<(), TreeError> {
-        if self.is_link(content)? {
-            return Ok(());
-        }
         let name = Path::new(".git");
         let root = self.beneath()?;
-        if is_written_over(&root, name, content) {
+        if Self::is_link(&root, content) || is_written_over(&root, name, content) {
             return Ok(());
         }
         let found = root.look(name).map_err(self.refused("look at", name))?;
@@ -391,21 +386,23 @@ impl Tree {
             };
             !self.is_main() || self.is_checkout || is_younger()
         };
-        let clear = |at: &Path, names: &[&str]| {
-            let Ok(folder) = super::beneath::Beneath::open(at) else {
-                return;
-            };
-            for name in names {
-                let name = format!("{name}.lock");
-                if is_left(&at.join(&name)) {
-                    let _ = folder.remove_alone(Path::new(&name));
-                }
+        let clear = |folder: &Beneath, at: &Path, name: &str| {
+            if is_left(&at.join(name)) {
+                let _ = folder.remove_alone(Path::new(name));
             }
         };
-        clear(self.git_folder(), &LOCKED);
+        let own = self.git_folder();
+        if let Ok(folder) = Beneath::open(own) {
+            for lock in folder.names_among(&LOCKS).unwrap_or(LOCKS.to_vec()) {
+                clear(&folder, own, lock);
+            }
+        }
         // A branch belongs to the one worktree that has it checked out.
-        if let Some(branch) = branch.filter(|branch| branch.starts_with("refs/heads/")) {
-            clear(self.common_folder(), &[branch]);
+        let common = self.common_folder();
+        if let Some(branch) = branch.filter(|branch| branch.starts_with("refs/heads/"))
+            && let Ok(folder) = Beneath::open(common)
+        {
+            clear(&folder, common, &format!("{branch}.lock"));
         }
     }
 }

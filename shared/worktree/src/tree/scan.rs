@@ -133,13 +133,15 @@ impl Tree {
             }
             _ => self.rescan(target, &mut scan)?,
         }
-        let root = self.beneath()?;
-        scan.nested.retain(|nested| {
-            let folder = root.look(path(nested)).ok().flatten();
-            folder.is_some_and(|stat| kind(&stat) == FileType::Directory)
-                || path(nested).file_name().is_some_and(|name| name == ".git")
-        });
-        scan.paths.retain(|path| !scan.nested.contains(path));
+        if !scan.nested.is_empty() {
+            let root = self.beneath()?;
+            scan.nested.retain(|nested| {
+                let folder = root.look(path(nested)).ok().flatten();
+                folder.is_some_and(|stat| kind(&stat) == FileType::Directory)
+                    || path(nested).file_name().is_some_and(|name| name == ".git")
+            });
+            scan.paths.retain(|path| !scan.nested.contains(path));
+        }
         self.own.leave_out(&mut scan, target, &self.worktree);
         Ok(scan)
     }
