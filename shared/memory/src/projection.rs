@@ -152,7 +152,7 @@ fn copied(copy: PublishedCopy<'_>, text: &[u8]) -> Result<(), StoreError> {
         }
         opened => opened?,
     };
-    Ok(folder.write(name, text, artifact::PRIVATE)?)
+    Ok(folder.write_copy(name, text, artifact::PRIVATE)?)
 }
 
 /// The feature ledger that a lane wrote last: it is parsed again only where the file

@@ -5,7 +5,7 @@
 
 use crate::error::StoreError;
 use premath_platform::file::{
-    change_mode, open_beneath, open_place_beneath, open_place_through_links,
+    change_mode, exchange_names, open_beneath, open_place_beneath, open_place_through_links,
 };
 use rustix::fs::{
     AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, renameat, symlinkat, unlinkat,
@@ -324,6 +324,32 @@ impl UntrustedFolder {
     ///
     /// [`UntrustedError::Io`]; what was there may be gone then.
     pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), UntrustedError> {
+        self.write_by(Self::replace, name, bytes, mode)
+    }
+
+    /// Does the same for a file that is written again whenever it is needed: after a
+    /// loss of power it may be empty. Some file systems (ext4) write a file to the disk
+    /// when it is renamed over another one; here the two exchange their names.
+    ///
+    /// # Errors
+    ///
+    /// As [`UntrustedFolder::write`].
+    pub(crate) fn write_copy(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+    ) -> Result<(), UntrustedError> {
+        self.write_by(Self::exchange, name, bytes, mode)
+    }
+
+    fn write_by(
+        &self,
+        put: impl Fn(&Self, &CStr, &CStr) -> rustix::io::Result<()>,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+    ) -> Result<(), UntrustedError> {
         let path = self.path.join(name);
         let name = self.name(name, "write")?;
         let temporary = temporary();
@@ -333,7 +359,7 @@ impl UntrustedFolder {
             .and_then(|file| fchmod(&file, mode).map(|()| file))
             .map_err(io::Error::from)
             .and_then(|file| File::from(file).write_all(bytes))
-            .and_then(|()| self.replace(&temporary, &name).map_err(io::Error::from));
+            .and_then(|()| put(self, &temporary, &name).map_err(io::Error::from));
         written.map_err(|source| {
             let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
             UntrustedError::Io {
@@ -356,6 +382,14 @@ impl UntrustedFolder {
             .remove_all(&name)
             .and_then(|()| symlinkat(target, &self.folder, &name));
         linked.map_err(failed("link", &path))
+    }
+
+    /// Gives a file the name of another, or of a folder, and removes what had it.
+    fn exchange(&self, temporary: &CStr, name: &CStr) -> rustix::io::Result<()> {
+        match exchange_names(self.folder.as_fd(), temporary, name) {
+            Ok(()) => self.remove_all(temporary),
+            Err(_) => self.replace(temporary, name),
+        }
     }
 
     /// Gives a file the name of another, or of a folder.

@@ -169,6 +169,16 @@ pub fn rename_to_free_name(
     renameat_with(from, name, to, new_name, RenameFlags::NOREPLACE)
 }
 
+/// Exchanges the names of two entries of a folder.
+///
+/// # Errors
+///
+/// `NOENT` where one of them is missing, `INVAL` or `NOSYS` where the file system or the
+/// kernel cannot do it; else as the system reports it.
+pub fn exchange_names(folder: BorrowedFd<'_>, one: impl Arg, other: impl Arg) -> Result<()> {
+    renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)
+}
+
 /// Makes a file in memory; this process opens it again by the path, as long as the
 /// file is open.
 ///

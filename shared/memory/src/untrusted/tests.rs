@@ -99,21 +99,24 @@ fn a_name_leads_nowhere_but_into_the_folder() {
 
 #[test]
 fn a_file_is_written_in_the_place_of_whatever_is_there() {
-    let scratch = scratch();
-    symlink("../../kept", scratch.at("link")).unwrap();
-    node(&scratch.at("pipe"), FileType::Fifo);
-    fs::create_dir_all(scratch.at("folder/deep")).unwrap();
-    fs::write(scratch.at("folder/deep/x"), "x").unwrap();
-    fs::hard_link(scratch.root.path().join("kept"), scratch.at("hard")).unwrap();
-    for name in ["new", "link", "pipe", "folder", "hard"] {
-        scratch.folder.write(name, b"ours", 0o640).unwrap();
-        let meta = fs::symlink_metadata(scratch.at(name)).unwrap();
-        assert!(meta.is_file(), "{name}");
-        assert_eq!(meta.permissions().mode() & 0o777, 0o640, "{name}");
-        assert_eq!(scratch.folder.read(name, 9).unwrap().unwrap(), b"ours");
+    for write in [UntrustedFolder::write, UntrustedFolder::write_copy] {
+        let scratch = scratch();
+        symlink("../../kept", scratch.at("link")).unwrap();
+        node(&scratch.at("pipe"), FileType::Fifo);
+        fs::create_dir_all(scratch.at("folder/deep")).unwrap();
+        fs::write(scratch.at("folder/deep/x"), "x").unwrap();
+        fs::hard_link(scratch.root.path().join("kept"), scratch.at("hard")).unwrap();
+        fs::write(scratch.at("old"), "longer than ours").unwrap();
+        for name in ["new", "link", "pipe", "folder", "hard", "old"] {
+            write(&scratch.folder, name, b"ours", 0o640).unwrap();
+            let meta = fs::symlink_metadata(scratch.at(name)).unwrap();
+            assert!(meta.is_file(), "{name}");
+            assert_eq!(meta.permissions().mode() & 0o777, 0o640, "{name}");
+            assert_eq!(scratch.folder.read(name, 9).unwrap().unwrap(), b"ours");
+        }
+        scratch.is_whole();
+        assert_eq!(fs::read_dir(scratch.folder.path()).unwrap().count(), 6);
     }
-    scratch.is_whole();
-    assert_eq!(fs::read_dir(scratch.folder.path()).unwrap().count(), 5);
 }
 
 #[test]
