@@ -6,6 +6,7 @@ use super::descent::{DEPTH_MAX, Descent};
 use super::entry_name::{is_fit_modules, is_modules};
 use super::exclusion::{Exclusion, FolderRules, RULES};
 use super::git_settings::AutoCrlf;
+use super::known_files::known_files;
 use super::private::settings_folder;
 use super::scan::{Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
@@ -19,6 +20,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+/// How many entries of an index are compared at once.
+const AT_ONCE: usize = 32 << 10;
 /// How many files that git does not know one look lists.
 const FILES_MAX: usize = 500_000;
 /// The largest file that is taken.
@@ -48,6 +51,17 @@ impl Tracked {
     }
 }
 
+/// A look at the files that an index has.
+struct TrackedLook {
+    descent: Descent,
+    tracked: Tracked,
+    /// Files that go through filters, to be compared all at once.
+    filtered: Vec<(IndexEntry, Stat)>,
+    changed: Vec<Vec<u8>>,
+    /// When the index was modified.
+    written: Option<(i64, u64)>,
+}
+
 impl Tree {
     /// Compares the files with an index, and lists what the index does not
     /// know.
@@ -55,44 +69,31 @@ impl Tree {
         let root = self.beneath()?;
         let refused = |at: &[u8], error| self.refused("look at", path(at))(error);
         let folder = root.folder().map_err(|error| refused(b".", error))?;
-        let mut descent = Descent::new(folder);
-        let mut tracked = Tracked::default();
-        let mut filtered = Vec::new();
-        let mut changed = Vec::new();
-        let written = rustix::fs::stat(self.index_file()).ok();
-        let written = written.map(|stat| FileStamp::of(&stat).modified);
-        for mut entry in index.iter() {
-            let is_left_out =
-                entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
-            if is_kind(entry.mode, SUBMODULE) {
-                tracked.submodules.insert(entry.path);
-                continue;
+        let mut look = TrackedLook {
+            descent: Descent::new(folder),
+            tracked: Tracked::default(),
+            filtered: Vec::new(),
+            changed: Vec::new(),
+            written: self.index_modified(),
+        };
+        let mut entries = index.iter();
+        loop {
+            let some: Vec<IndexEntry> = entries.by_ref().take(AT_ONCE).collect();
+            if some.is_empty() {
+                break;
             }
-            if self.is_skipped(&entry.path) || is_left_out {
-                tracked.files.push(entry.path);
-                continue;
+            let known = known_files(&root, &some, look.written);
+            for (entry, is_known) in some.into_iter().zip(known) {
+                self.look_at_tracked(&root, entry, is_known, &mut look, scan);
             }
-            let found = descent.look(&entry.path);
-            if let Ok(Some(stat)) = &found
-                && stat.st_nlink > 1
-                && kind(stat) == FileType::RegularFile
-            {
-                scan.linked.insert(entry.path.clone());
-            }
-            match found {
-                Ok(Some(stat)) if is_as_known(&entry, &stat, written) => {}
-                Ok(Some(stat)) if self.is_filtered(&entry.path) => {
-                    let path = entry.path.clone();
-                    filtered.push((IndexEntry { path, ..entry }, stat));
-                }
-                Ok(Some(stat)) => match self.same(&root, &entry, &stat) {
-                    Some(same) => scan.same.push(same),
-                    None => changed.push(entry.path.clone()),
-                },
-                Ok(None) | Err(_) => changed.push(entry.path.clone()),
-            }
-            tracked.files.push(std::mem::take(&mut entry.path));
         }
+        let TrackedLook {
+            descent,
+            mut tracked,
+            filtered,
+            changed,
+            ..
+        } = look;
         let is_rules = |path: &&Vec<u8>| path.ends_with(RULES);
         let changed_rules = changed.iter().filter(is_rules).cloned().collect();
         scan.paths.extend(changed);
@@ -113,6 +114,52 @@ impl Tree {
         };
         walk.folder(Vec::new(), 0);
         Ok(())
+    }
+
+    /// Compares a file with its entry in the index.
+    fn look_at_tracked(
+        &self,
+        root: &Beneath,
+        mut entry: IndexEntry,
+        is_known: bool,
+        look: &mut TrackedLook,
+        scan: &mut Scan,
+    ) {
+        let is_left_out = entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
+        if is_kind(entry.mode, SUBMODULE) {
+            look.tracked.submodules.insert(entry.path);
+            return;
+        }
+        if is_known || is_left_out || self.is_skipped(&entry.path) {
+            look.tracked.files.push(entry.path);
+            return;
+        }
+        let found = look.descent.look(&entry.path);
+        if let Ok(Some(stat)) = &found
+            && stat.st_nlink > 1
+            && kind(stat) == FileType::RegularFile
+        {
+            scan.linked.insert(entry.path.clone());
+        }
+        match found {
+            Ok(Some(stat)) if is_as_known(&entry, &stat, look.written) => {}
+            Ok(Some(stat)) if self.is_filtered(&entry.path) => {
+                let path = entry.path.clone();
+                look.filtered.push((IndexEntry { path, ..entry }, stat));
+            }
+            Ok(Some(stat)) => match self.same(root, &entry, &stat) {
+                Some(same) => scan.same.push(same),
+                None => look.changed.push(entry.path.clone()),
+            },
+            Ok(None) | Err(_) => look.changed.push(entry.path.clone()),
+        }
+        look.tracked.files.push(std::mem::take(&mut entry.path));
+    }
+
+    /// Returns when the index on the disk was modified.
+    fn index_modified(&self) -> Option<(i64, u64)> {
+        let stat = rustix::fs::stat(self.index_file()).ok()?;
+        Some(FileStamp::of(&stat).modified)
     }
 
     /// Compares the content of files that go through filters, all at once.

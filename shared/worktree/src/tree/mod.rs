@@ -24,6 +24,7 @@ mod hiding;
 mod home;
 mod ignore_rules;
 pub(crate) mod index_file;
+mod known_files;
 mod layer;
 mod made_folder;
 mod manifest;
