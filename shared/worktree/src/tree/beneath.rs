@@ -62,6 +62,10 @@ pub(super) const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
+/// How many entries a folder may have that is searched by a listing: in a longer one each
+/// name is looked at on its own.
+const LISTED_MAX: usize = 1_000;
+
 /// The rights of a file that is made, less those of the umask.
 pub(super) const RIGHTS: Mode = Mode::RUSR
     .union(Mode::WUSR)
@@ -119,12 +123,23 @@ impl Beneath {
         }
     }
 
-    /// Returns those of some names that something in the folder itself has.
+    /// Returns which of these names exist in the folder itself.
+    ///
+    /// # Errors
+    ///
+    /// As the system reports it, and where the folder has more than [`LISTED_MAX`]
+    /// entries: a step may fill it, also while it is read.
     pub(super) fn names_among(&self, names: &[&'static str]) -> io::Result<Vec<&'static str>> {
-        let mut found = Vec::new();
+        let (mut found, mut entries) = (Vec::new(), 0);
         seek(&self.root, SeekFrom::Start(0))?;
-        let mut take = |name: &OsStr, _| found.extend(names.iter().find(|one| **one == name));
-        while read_entries(self.root.as_fd(), &mut take)? {}
+        while read_entries(self.root.as_fd(), |name, _| {
+            entries += 1;
+            found.extend(names.iter().find(|one| **one == name));
+        })? {
+            if entries > LISTED_MAX {
+                return Err(io::Error::other("the folder has too many entries"));
+            }
+        }
         Ok(found)
     }
 

@@ -125,12 +125,11 @@ impl Tree {
         look: &mut TrackedLook,
         scan: &mut Scan,
     ) {
-        let is_left_out = entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
         if is_kind(entry.mode, SUBMODULE) {
             look.tracked.submodules.insert(entry.path);
             return;
         }
-        if is_known || is_left_out || self.is_skipped(&entry.path) {
+        if is_known || is_left_out(&entry) || self.is_skipped(&entry.path) {
             look.tracked.files.push(entry.path);
             return;
         }
@@ -461,6 +460,11 @@ fn joined(folder: &[u8], name: &[u8]) -> Vec<u8> {
 fn is_like_repository(names: &[(Vec<u8>, FileType)]) -> bool {
     let has = |wanted: &[u8]| names.iter().any(|(name, _)| name == wanted);
     has(b"HEAD") && ((has(b"objects") && has(b"refs")) || has(b"commondir"))
+}
+
+/// Returns whether a sparse checkout leaves a file out.
+pub(super) fn is_left_out(entry: &IndexEntry) -> bool {
+    entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0
 }
 
 /// Returns whether a file's times, number, size and kind are those that an

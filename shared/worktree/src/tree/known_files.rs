@@ -3,9 +3,9 @@
 
 use super::beneath::{Beneath, kind};
 use super::descent::Descent;
-use super::files::is_as_known;
+use super::files::{is_as_known, is_left_out};
 use crate::mode::{SUBMODULE, is_kind};
-use git2::{IndexEntry, IndexEntryExtendedFlag};
+use git2::IndexEntry;
 use rustix::fs::FileType;
 use std::thread;
 
@@ -13,13 +13,13 @@ use std::thread;
 const SHARE: usize = 2_000;
 /// More threads would mostly wait for each other in the kernel.
 const THREADS_MAX: usize = 8;
-/// How deep files may lie: every thread holds a descriptor for each folder above. A
-/// step's index could have all threads hold as many as the process may have.
+/// How many folders deep a file may lie. A thread holds a descriptor for each of them:
+/// without a bound a step's index could use up those of the process.
 const FOLDERS_MAX: usize = 32;
 
 /// Returns for each entry of an index whether its file is certainly as the index knows
-/// it, and has one name. At the others the caller is to look; where one thread looks as
-/// fast, these are all.
+/// it, and has one name. The caller looks at the others. Where one thread is as fast, all
+/// are `false`.
 ///
 /// `written` is when the index was modified.
 pub(super) fn known_files(
@@ -68,9 +68,8 @@ fn look_at(
     };
     let mut descent = Descent::new(root);
     for (entry, known) in entries.iter().zip(known) {
-        let is_left_out = entry.flags_extended & IndexEntryExtendedFlag::SKIP_WORKTREE.bits() != 0;
         let folders = entry.path.iter().filter(|byte| **byte == b'/').count();
-        if is_left_out || is_kind(entry.mode, SUBMODULE) || folders > FOLDERS_MAX {
+        if is_left_out(entry) || is_kind(entry.mode, SUBMODULE) || folders > FOLDERS_MAX {
             continue;
         }
         if let Ok(Some(stat)) = descent.look(&entry.path) {
@@ -85,7 +84,7 @@ mod tests {
     use super::super::beneath::path;
     use super::super::scan::index_entry;
     use super::*;
-    use git2::Oid;
+    use git2::{IndexEntryExtendedFlag, Oid};
     use rustix::fs::lstat;
     use std::fs;
     use std::os::unix::fs::symlink;

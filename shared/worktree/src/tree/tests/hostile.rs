@@ -1,6 +1,7 @@
 //! What a hostile or clumsy step leaves never costs the lane, nor a file
 //! outside the worktree.
 
+use super::super::beneath::Beneath;
 use super::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -277,6 +278,25 @@ fn names_that_are_not_utf8_are_removed_and_restored() {
     fs::remove_file(lane.at(name(b"k\xff"))).unwrap();
     left(&lane.tree, &base);
     assert!(lane.at(name(b"k\xff")).exists());
+}
+
+/// A step without isolation fills the git folder, so that a listing takes long.
+#[test]
+fn locks_and_operations_end_in_a_git_folder_with_very_many_files() {
+    let lane = Lane::new();
+    let git = lane.tree.git_folder().to_path_buf();
+    for number in 0..3_000 {
+        fs::write(git.join(format!("{number}")), "").unwrap();
+    }
+    let folder = Beneath::open(&git).unwrap();
+    assert!(folder.names_among(&["HEAD"]).is_err());
+    let left = ["index.lock", "MERGE_HEAD"].map(|name| git.join(name));
+    for file in &left {
+        fs::write(file, "").unwrap();
+    }
+    lane.tree.clear_locks(None, None);
+    lane.tree.cleanup();
+    assert!(!left.iter().any(|file| file.exists()));
 }
 
 #[test]
