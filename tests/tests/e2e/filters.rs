@@ -3,7 +3,7 @@
 
 use crate::landing::TARGET;
 use premath_tests::{Ended, Run, Scratch, issue, skipped};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -210,6 +210,38 @@ fn a_file_that_a_required_filter_refuses_fails_its_step() {
         .find(|name| name.contains("salvage"));
     let saved = stored(&scratch, &branch.unwrap(), "fine.rot");
     assert_eq!(saved, "gjof\n");
+}
+
+/// Work behind such a file in the landing queue is verified with it, and is not
+/// charged for it.
+#[test]
+fn a_file_that_a_filter_refuses_is_charged_to_its_own_issue() {
+    let scratch = bare_of_lanes(&["a", "b"]);
+    let filter = scratch.folder().join("filter.sh");
+    // It refuses the file once the verifications of both issues have it.
+    let text = r#"text=$(cat)
+case $text in *poison*) ;; *) printf '%s\n' "$text"; exit ;; esac
+if mkdir "$0.first" 2> /dev/null; then until [ -e "$0.second" ]; do sleep 0.01; done
+else touch "$0.second"; fi
+exit 1"#;
+    fs::write(&filter, text).unwrap();
+    let filter = filter.display().to_string();
+    configure(&scratch, "clean", "cat");
+    configure(&scratch, "smudge", &format!("sh {filter}"));
+    configure(&scratch, "required", "true");
+    commit(&scratch, &[(".gitattributes", "*.rot filter=rot\n")]);
+    script(&scratch, "a", "echo poison > src/a.rot");
+    let second = "until [ -e FILTER.first ]; do sleep 0.01; done; touch src/b.txt";
+    script(&scratch, "b", &second.replace("FILTER", &filter));
+    batch(&scratch, "none", "true").end().exits(1);
+    assert_ne!(scratch.issue("a")["status"], "closed");
+    for step in scratch.steps_of("a") {
+        assert_eq!(step["failureClasses"], json!(["worktree_filter"]), "{step}");
+    }
+    let steps = scratch.steps_of("b");
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    assert_eq!(steps[0].get("failureClasses"), None, "{steps:#?}");
+    assert_eq!(scratch.issue("b")["status"], "closed");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! on, while the work ahead of it is verified too.
 
 use super::attempt::Attempt;
-use super::error::StageError;
+use super::error::{StageError, StepError};
 use super::landing::Proposal;
 use super::log::LogMark;
 use super::step_failure::StepFailure;
@@ -297,7 +297,8 @@ impl Lane {
                 queued.states.passed();
                 Ok(queued.place.passed(pass))
             }
-            Err(StageError::Failed(failure)) if failure.is_of_the_command() => {
+            Err(stage_error) => {
+                let failure = self.failure_of_state(stage_error)?;
                 let took = began.elapsed();
                 if queued.place.failed() {
                     queued.failed = Some(FailedRun {
@@ -312,8 +313,26 @@ impl Lane {
                 }
                 Ok(false)
             }
-            Err(stage_error) => Err(stage_error),
         }
+    }
+
+    /// Returns the failure of a verification that the verified state may have
+    /// caused: its command failed, or its files cannot be checked out.
+    fn failure_of_state(
+        &mut self,
+        stage_error: StageError,
+    ) -> Result<Box<StepFailure>, StageError> {
+        let mut failure = Box::<StepFailure>::default();
+        match stage_error {
+            StageError::Failed(of_command) if of_command.is_of_the_command() => {
+                return Ok(of_command);
+            }
+            StageError::Error(error @ (StepError::Tree(_) | StepError::Provide(_))) => {
+                self.absorb(&mut failure, error);
+            }
+            other => return Err(other),
+        }
+        Ok(failure)
     }
 
     /// Returns the failure of work that conflicts with the target.
