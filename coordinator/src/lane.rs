@@ -4,10 +4,12 @@
 use crossbeam_channel::{Receiver, SendError, Sender, bounded};
 use harness_worker::batch::Batch;
 use harness_worker::lane::{BootError, BootReport, Lane, LanePlan};
-use harness_worker::step::StepReport;
+use harness_worker::step::{StepReport, WorkBound};
 use premath_memory::Claimed;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// A message of a lane to its coordinator.
@@ -19,6 +21,8 @@ pub(crate) enum LaneMessage {
     BootFailed(Box<BootError>),
     /// The work of its step is done, and in the landing queue.
     WorkDone,
+    /// The agent of its step is to mend that work.
+    MendDue,
     /// A step is over.
     StepEnded(Box<StepReport>),
     /// Whether the verification passes without any work.
@@ -43,6 +47,7 @@ enum Task {
 pub(crate) struct LaneHandle {
     /// Gone once the lane is retired.
     work: Option<Sender<Task>>,
+    may_mend: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -54,6 +59,8 @@ impl LaneHandle {
         send: impl Fn(LaneMessage) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (work, tasks) = bounded::<Task>(1);
+        let may_mend = Arc::<AtomicBool>::default();
+        let granted = may_mend.clone();
         // Inside the batch's span, which is the caller's.
         let span = tracing::error_span!("lane", worker = plan.worker_id.as_str());
         let thread = std::thread::Builder::new()
@@ -61,7 +68,18 @@ impl LaneHandle {
             .spawn(move || {
                 let _span = span.entered();
                 let current = std::cell::RefCell::new(None);
-                let run = AssertUnwindSafe(|| live(batch, &plan, &tasks, &send, &current));
+                let run = AssertUnwindSafe(|| {
+                    live(
+                        batch,
+                        &plan,
+                        &tasks,
+                        &LaneBound {
+                            send: &send,
+                            granted,
+                        },
+                        &current,
+                    )
+                });
                 if let Err(panic) = catch_unwind(run) {
                     let message = panic
                         .downcast_ref::<&str>()
@@ -76,6 +94,7 @@ impl LaneHandle {
             })?;
         Ok(Self {
             work: Some(work),
+            may_mend,
             thread: Some(thread),
         })
     }
@@ -99,6 +118,11 @@ impl LaneHandle {
         }
     }
 
+    /// Lets the agent of the lane's step mend its work, once the lane looks.
+    pub(crate) fn mend(&self) {
+        self.may_mend.store(true, Ordering::Release);
+    }
+
     /// Signals the lane that there is no more work.
     pub(crate) fn retire(&mut self) {
         self.work = None;
@@ -113,13 +137,44 @@ impl LaneHandle {
     }
 }
 
+/// A lane's side of the bound on how many issues are worked on at once; the
+/// core decides.
+struct LaneBound<'a, F> {
+    send: &'a F,
+    /// Whether the core lets the agent of the lane's step mend its work.
+    granted: Arc<AtomicBool>,
+}
+
+impl<F> fmt::Debug for LaneBound<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LaneBound").field(&self.granted).finish()
+    }
+}
+
+impl<F: Fn(LaneMessage)> WorkBound for LaneBound<'_, F> {
+    fn work_done(&self) {
+        (self.send)(LaneMessage::WorkDone);
+    }
+
+    fn ask_again(&self) {
+        // A step that asked before may have ended without an answer.
+        self.granted.store(false, Ordering::Release);
+        (self.send)(LaneMessage::MendDue);
+    }
+
+    fn may_work(&self) -> bool {
+        self.granted.load(Ordering::Acquire)
+    }
+}
+
 fn live(
     batch: Arc<Batch>,
     plan: &LanePlan,
     tasks: &Receiver<Task>,
-    send: &impl Fn(LaneMessage),
+    bound: &LaneBound<'_, impl Fn(LaneMessage)>,
     current: &std::cell::RefCell<Option<Box<Claimed>>>,
 ) {
+    let send = bound.send;
     let shared = batch.clone();
     let leaving = shared.warmth.enter();
     let booted = Lane::boot(batch, plan);
@@ -139,7 +194,7 @@ fn live(
             }
         };
         current.replace(Some(claim.clone()));
-        let report = lane.step(&claim, &|| send(LaneMessage::WorkDone));
+        let report = lane.step(&claim, bound);
         current.replace(None);
         send(LaneMessage::StepEnded(Box::new(report)));
     }

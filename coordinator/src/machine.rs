@@ -34,6 +34,9 @@ pub(crate) enum MachineEvent<C> {
     Passed(Pass<C>),
     /// The work of a lane's step is done: it waits for the landing queue.
     WorkDone(LaneIndex),
+    /// The agent of a lane's step is to mend work that failed in the landing
+    /// queue.
+    MendDue(LaneIndex),
     /// The making of a spare worktree ended.
     Spare(SpareNews),
     /// Nothing happened for a while.
@@ -119,6 +122,8 @@ pub(crate) enum Effect<C> {
         /// The claim.
         claim: C,
     },
+    /// Let the agent of a lane's step mend its work.
+    Mend(LaneIndex),
     /// Let a lane find out whether the verification passes without any work.
     Ask(LaneIndex),
     /// Release a claim that its lane cannot release.
@@ -228,6 +233,9 @@ impl Lane {
 #[derive(Debug)]
 pub(crate) struct Machine {
     lanes: Vec<Lane>,
+    /// The lanes whose agents wait to mend their work, in the order in which they
+    /// asked. They come before new attempts.
+    mending: Vec<LaneIndex>,
     crew: Crew,
     /// The worktree that is being made.
     making: Option<Making>,
@@ -256,6 +264,7 @@ impl Machine {
     pub(crate) fn new(crew: Crew, allowance: Allowance) -> Self {
         Self {
             lanes: vec![Lane::BOOTING; crew.worktrees],
+            mending: Vec::new(),
             crew,
             making: None,
             wanted: 0,
@@ -283,8 +292,26 @@ impl Machine {
 
     /// Returns how many more issues may be worked on.
     fn free(&self) -> usize {
+        self.unworked().saturating_sub(self.mending.len())
+    }
+
+    /// Returns how many more issues may be worked on, with those that are to be
+    /// mended.
+    fn unworked(&self) -> usize {
         let at_work = self.lanes.iter().filter(|lane| lane.is_at_work()).count();
         self.crew.lanes.saturating_sub(at_work)
+    }
+
+    /// Lets as many agents mend their work as may work now.
+    fn let_mend<C>(&mut self, effects: &mut Vec<Effect<C>>) {
+        let lanes = &self.lanes;
+        self.mending
+            .retain(|lane| lanes[*lane].state == LaneState::Busy);
+        while self.unworked() > 0 && !self.mending.is_empty() {
+            let lane = self.mending.remove(0);
+            self.lanes[lane].done_since = None;
+            effects.push(Effect::Mend(lane));
+        }
     }
 
     fn all_idle(&self) -> Vec<LaneIndex> {
@@ -332,6 +359,7 @@ impl Machine {
                 self.lanes[lane].done_since = Some(now);
                 self.stale = true;
             }
+            MachineEvent::MendDue(lane) => self.mending.push(lane),
             MachineEvent::Spare(news) => self.spare(news),
             MachineEvent::Looked => {}
             MachineEvent::BootFailed { lane, class } => {
@@ -486,6 +514,7 @@ impl Machine {
         if self.finished || !self.begun {
             return;
         }
+        self.let_mend(effects);
         self.retire_where(effects, |lane| lane.leaves);
         if self.draining {
             self.retire_idle(effects);

@@ -261,6 +261,10 @@ impl Shell<'_> {
                 }
                 Effect::Dispatch { lane, claim } => self.dispatch(lane, claim),
                 Effect::Ask(lane) => self.lanes[lane].ask(),
+                Effect::Mend(lane) => {
+                    self.lanes[lane].mend();
+                    self.batch.interrupt.wake();
+                }
                 Effect::Release(claim) => self.release(&claim),
                 Effect::Retire(lane) => self.lanes[lane].retire(),
                 Effect::MakeSpare => self.make_spare(),
@@ -320,6 +324,7 @@ impl Shell<'_> {
                 Some(MachineEvent::BootFailed { lane, class })
             }
             LaneMessage::WorkDone => Some(MachineEvent::WorkDone(lane)),
+            LaneMessage::MendDue => Some(MachineEvent::MendDue(lane)),
             LaneMessage::StepEnded(report) => Some(self.step_ended(lane, *report)),
             LaneMessage::Answered(answer) => Some(self.answered(lane, answer)),
             LaneMessage::Panicked { claim, message } => {

@@ -5,7 +5,7 @@ use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lane::Lane;
 use harness_worker::stderr::{baseline_message, failed, say};
-use harness_worker::step::{StepEnding, StepReport};
+use harness_worker::step::{StepEnding, StepReport, Unbounded};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::json::plain::plain;
@@ -174,7 +174,7 @@ impl<'a> Alone<'a> {
             plain(&claimed.claim.issue_id),
             plain(&claimed.row.text_of("title"))
         ));
-        let report = lane.step(claimed, &|| ());
+        let report = lane.step(claimed, &Unbounded);
         say(&describe(&report));
         self.batch
             .outside_changes()

@@ -139,7 +139,7 @@ impl Interrupt {
     }
 
     /// Has those who wait look again.
-    pub(crate) fn wake(&self) {
+    pub fn wake(&self) {
         *self.counted() += 1;
         self.inner.changed.notify_all();
         self.inner.woken.notify_waiters();

@@ -1,3 +1,4 @@
+mod mending;
 mod until;
 
 use super::*;

@@ -48,22 +48,26 @@ struct Played {
 impl Played {
     fn new(body: &str, landing: bool) -> Self {
         let scratch = Scratch::with_issues(1, &[issue("a")]);
+        let mut played = Self::of(scratch, body, VERIFY);
+        played.run = played.run.arg("--worktree").arg(&played.scratch.lanes[0]);
+        if !landing {
+            played.run = played.run.args(["--landing", "none"]);
+        }
+        played
+    }
+
+    fn of(scratch: Scratch, body: &str, verify: &str) -> Self {
         let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let program = programs.path().join("codex");
         fs::write(&program, format!("{HEAD}{ROUND}{body}")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", programs.path().display());
-        let mut run = scratch
+        let run = scratch
             .run(&binaries().coordinator)
             .args(["--json", "--override-reason", "test", "--agent", "codex"])
-            .args(["--verify-cmd", VERIFY, "--startup", "off"])
-            .arg("--worktree")
-            .arg(&scratch.lanes[0])
+            .args(["--verify-cmd", verify, "--startup", "off"])
             .env("PATH", path);
-        if !landing {
-            run = run.args(["--landing", "none"]);
-        }
         Self {
             scratch,
             _programs: programs,
@@ -150,6 +154,75 @@ fn work_that_fails_is_mended_in_the_same_session() {
         assert!(report.contains(closes), "{report}");
         assert_eq!(scratch.leftovers(), [""; 0]);
     }
+}
+
+/// Each round of an agent makes a folder, which only one can have at a time. The
+/// work of `b` ends a while after the work of `a` has failed.
+const ALONE: &str = r#"
+mkdir "LOCK" || touch "LOCK.two"
+if [ $round = 1 ]; then
+    echo wrong > $PREMATH_ISSUE_ID.txt
+    [ $PREMATH_ISSUE_ID = a ] || { until [ -e "LOCK.red" ]; do sleep 0.01; done; sleep 1; }
+else
+    echo right > $PREMATH_ISSUE_ID.txt
+fi
+rmdir "LOCK"; end
+"#;
+
+#[test]
+fn agents_that_mend_their_work_count_among_the_lanes() {
+    let scratch = Scratch::with_issues(0, &["a", "b"].map(issue));
+    fs::write(scratch.root.join("harness.toml"), "[verify]\nslots = 1\n").unwrap();
+    let lock = scratch.home().join("lock").display().to_string();
+    let verify = "grep -q right $PREMATH_ISSUE_ID.txt || { touch LOCK.red; exit 1; }";
+    let texts = [ALONE, verify].map(|text| text.replace("LOCK", &lock));
+    let mut played = Played::of(scratch, &texts[0], &texts[1]);
+    played.run = played.run.args(["--lanes", "1"]);
+    let (scratch, _) = played.row();
+    for id in ["a", "b"] {
+        let steps = scratch.steps_of(id);
+        assert_eq!(scratch.issue(id)["status"], "closed", "{steps:#?}");
+        assert_eq!(steps[0]["agent"]["repairRounds"], 1, "{steps:#?}");
+    }
+    // The second lane is a spare worktree.
+    assert_eq!(scratch.steps_of("b")[0]["workerId"], "worker.2");
+    assert!(!fs::exists(format!("{lock}.two")).unwrap());
+    assert_eq!(scratch.leftovers(), [""; 0]);
+}
+
+/// Three issues write the same file. The first one lands when the work of all is
+/// done, and the others conflict. Each is then right in its second round.
+const CONFLICTS: &str = r#"
+id=$PREMATH_ISSUE_ID
+if ! [ -e "SEEN-$id" ]; then echo $id > same.txt; touch "SEEN-$id"
+elif [ $round = 1 ]; then echo wrong > $id.txt
+else echo right > $id.txt
+fi
+end
+"#;
+
+/// The verification takes long enough for the lane to take up its next issue.
+const VERIFY_CONFLICTS: &str = r#"id=$PREMATH_ISSUE_ID
+if [ $id = a ]; then until [ -e SEEN-b ] && [ -e SEEN-c ]; do sleep 0.01; done; exit 0; fi
+if grep -q wrong $id.txt; then sleep 1; exit 1; fi"#;
+
+#[test]
+fn an_agent_whose_work_lands_next_mends_it_before_attempts_that_wait_for_its_landing() {
+    let scratch = Scratch::with_issues(0, &["a", "b", "c"].map(issue));
+    let settings = "[verify]\nslots = 2\n[backoff]\nfixed_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    let seen = scratch.home().join("seen").display().to_string();
+    let texts = [CONFLICTS, VERIFY_CONFLICTS].map(|text| text.replace("SEEN", &seen));
+    let mut played = Played::of(scratch, &texts[0], &texts[1]);
+    played.run = played.run.args(["--lanes", "1"]);
+    let (scratch, _) = played.row();
+    for id in ["b", "c"] {
+        let steps = scratch.steps_of(id);
+        assert_eq!(scratch.issue(id)["status"], "closed", "{steps:#?}");
+        assert_eq!(steps[0]["failureClasses"], json!(["landing_conflict"]));
+        assert_eq!(steps[1]["agent"]["repairRounds"], 1, "{steps:#?}");
+    }
+    assert_eq!(scratch.leftovers(), [""; 0]);
 }
 
 /// Returns the report of the only batch.

@@ -6,6 +6,7 @@ use super::failed::Failed;
 use super::log::StepLog;
 use super::step_failure::StepFailure;
 use super::work::WorkDone;
+use super::work_bound::WorkBound;
 use crate::batch::{Batch, LandingPlace, LandingReservation, PlaceStep};
 use crate::interrupt::{LOOK, Level};
 use crate::lane::Lane;
@@ -24,6 +25,8 @@ use std::time::Instant;
 pub(super) struct Attempt<'a> {
     pub(super) batch: &'a Batch,
     pub(super) claimed: &'a Claimed,
+    /// What bounds how many issues are worked on at once.
+    pub(super) bound: &'a dyn WorkBound,
     pub(super) log: StepLog,
     pub(super) watch: LeaseWatch,
     /// How many verifications of work that has not passed yet ran.
@@ -123,6 +126,29 @@ impl<'a> Attempt<'a> {
         drop(self.landing_lock()?);
         tracing::info!("reserved the next landing: the last attempt after a conflict");
         Ok(())
+    }
+
+    /// Waits until the agent may work again: its lane may have begun another issue
+    /// meanwhile. `false` where it may not, because the batch drains.
+    ///
+    /// With the right to land next it does not wait: the other issue may be waiting
+    /// for that.
+    pub(super) fn await_mending(&mut self) -> Result<bool, Box<StepFailure>> {
+        if self.reservation.is_some() {
+            return Ok(true);
+        }
+        self.bound.ask_again();
+        loop {
+            let seen = self.batch.interrupt.changes();
+            self.look()?;
+            if self.bound.may_work() {
+                return Ok(true);
+            }
+            if self.batch.interrupt.level() >= Level::Drain {
+                return Ok(false);
+            }
+            self.pause(seen);
+        }
     }
 
     /// Waits until a place in the landing queue has something to do.

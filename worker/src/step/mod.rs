@@ -49,10 +49,12 @@ mod verifications;
 mod verified;
 mod verify;
 mod work;
+mod work_bound;
 mod worked;
 
 pub use earlier::earlier_steps;
 pub use report::{StepEnding, StepReport};
+pub use work_bound::{Unbounded, WorkBound};
 
 use crate::lane::watch::LeaseWatch;
 use crate::lane::{BootError, Lane};
@@ -67,10 +69,9 @@ use premath_kernel::record::session;
 use premath_memory::{Claimed, clock};
 
 impl Lane {
-    /// Takes one step under a claim, and stops it on every path. `work_done` is
-    /// called once the step needs its worktree only to land its work, if it gets
-    /// there: another step may begin elsewhere.
-    pub fn step(&mut self, claimed: &Claimed, work_done: &dyn Fn()) -> StepReport {
+    /// Takes one step under a claim, and stops it on every path. `bound` says
+    /// when its agent may work again, after its work was in the landing queue.
+    pub fn step(&mut self, claimed: &Claimed, bound: &dyn WorkBound) -> StepReport {
         self.step_index += 1;
         let now = clock::now();
         let claim = &claimed.claim;
@@ -104,13 +105,14 @@ impl Lane {
         let attempt = Attempt {
             batch: &batch,
             claimed,
+            bound,
             log,
             watch,
             verified_runs: 0,
             verified_states: 0,
             reservation: None,
         };
-        let ended = self.take_through(ClaimedStep { attempt }, work_done);
+        let ended = self.take_through(ClaimedStep { attempt });
         self.forget_session();
         let is_warm = match &ended {
             Ok(closed) => closed.log.verified.is_warm,
@@ -132,16 +134,9 @@ impl Lane {
     }
 
     /// Takes a step through its stages up to the close.
-    fn take_through(
-        &mut self,
-        step: ClaimedStep<'_>,
-        work_done: &dyn Fn(),
-    ) -> Result<Closed, Box<Failed>> {
+    fn take_through(&mut self, step: ClaimedStep<'_>) -> Result<Closed, Box<Failed>> {
         let prepared = step.prepare(self)?;
         let worked = prepared.work(self)?;
-        if self.is_for_the_queue(&worked) {
-            work_done();
-        }
         let verified = worked.verify(self)?;
         self.batch.note_phase(&self.worker_id, StepPhase::Landing);
         let landed = verified.land(self)?;

@@ -32,6 +32,9 @@ impl Lane {
         let Some(repair) = self.repair_of(step, &failure) else {
             return Err(self.refused_work(step, failure));
         };
+        if self.is_for_the_queue(step) && !step.attempt.await_mending()? {
+            return Err(self.refused_work(step, failure));
+        }
         step.attempt.look_at_lease()?;
         step.attempt.fence()?;
         let phase = Phase::Work(repair.round);

@@ -57,6 +57,9 @@ impl<'a> Worked<'a> {
     /// to be filed.
     pub(super) fn verify(mut self, lane: &mut Lane) -> Result<Verified<'a>, Box<Failed>> {
         let verified = loop {
+            if lane.is_for_the_queue(&self) {
+                self.attempt.bound.work_done();
+            }
             let mended = match lane.verify_work(&mut self) {
                 Ok(Ok(passed)) => break Ok(passed),
                 Ok(Err(red)) => lane.repair(&mut self, red),
