@@ -85,10 +85,8 @@ pub(crate) fn constrain_decomposition(input: &mut JoinCheckInput, policies: &Tur
         ExecutionPattern::Parallel => calls.max_open > 1,
         _ => return,
     };
-    let bound = input.evidence.call_spec.decomposition_policy_digest.clone();
     input.constraints.decomposition_constraints = Some(DecompositionConstraints {
         admissible: Some(admissible),
-        expected_policy_digest: Some(bound),
         ..DecompositionConstraints::default()
     });
 }
