@@ -17,6 +17,7 @@ pub mod inventory;
 pub mod landing;
 mod mode;
 pub mod ownership;
+mod packed_refs;
 pub mod provision;
 mod reference_deletion;
 mod reference_write;

@@ -1,5 +1,6 @@
 //! The deletion of references, which git may have packed.
 
+use crate::packed_refs::PackedRefs;
 use git2::{Error, Reference, Repository, RepositoryOpenFlags};
 use premath_platform::file::{is_absent, open_regular};
 use std::ffi::OsStr;
@@ -16,10 +17,10 @@ const SEARCHED: u64 = 1 << 20;
 /// [`Error`] of git, also where it moved or is gone.
 pub(crate) fn delete(git: &Repository, mut reference: Reference<'_>) -> Result<(), Error> {
     let name = reference.name()?.to_owned();
-    let Some(fresh) = handle_for_packed(git, &name)? else {
+    let Some(unpacked) = Unpacked::of(git, &name)? else {
         return reference.delete();
     };
-    let mut now = fresh.find_reference(&name)?;
+    let mut now = unpacked.git.find_reference(&name)?;
     let to = |at: &Reference<'_>| (at.target(), at.symbolic_target_bytes().map(<[u8]>::to_vec));
     match to(&now) == to(&reference) {
         true => now.delete(),
@@ -31,31 +32,43 @@ pub(crate) fn delete(git: &Repository, mut reference: Reference<'_>) -> Result<(
 ///
 /// # Errors
 ///
-/// [`Error`] where no handle can be opened.
+/// [`Error`] of git where there is no such handle.
 pub(crate) fn delete_by<T>(
     git: &Repository,
     name: &str,
     delete: impl FnOnce(&Repository) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    match handle_for_packed(git, name)? {
-        Some(fresh) => delete(&fresh),
+    match Unpacked::of(git, name)? {
+        Some(unpacked) => delete(&unpacked.git),
         None => delete(git),
     }
 }
 
-/// Returns a handle of its own for the deletion of a packed reference.
+/// A repository in which a reference is not packed, nor can be.
 ///
-/// To delete one, libgit2 writes `packed-refs` from the list in its handle. After a
-/// write of its own it can miss that git changed the file since, and the next write
-/// loses what git wrote. A new handle reads the file right before it writes.
-fn handle_for_packed(git: &Repository, name: &str) -> Result<Option<Repository>, Error> {
-    if !may_be_packed(git, name) {
-        return Ok(None);
+/// libgit2 may not delete a packed one: see [`PackedRefs`].
+struct Unpacked {
+    git: Repository,
+    _packed: PackedRefs,
+}
+
+impl Unpacked {
+    /// Unpacks a reference; `None` where it is not packed.
+    fn of(git: &Repository, name: &str) -> Result<Option<Self>, Error> {
+        if !may_be_packed(git, name) {
+            return Ok(None);
+        }
+        let packed = PackedRefs::lock(git)?;
+        packed.unpack(name)?;
+        // Not a `.git` in the folder, which a step may have made. The list of packed
+        // references in a handle may be an old one.
+        let here = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
+        let above: [&OsStr; 0] = [];
+        Ok(Some(Self {
+            git: Repository::open_ext(git.commondir(), here, above)?,
+            _packed: packed,
+        }))
     }
-    // Not a `.git` in the folder, which a step may have made.
-    let here = RepositoryOpenFlags::NO_SEARCH | RepositoryOpenFlags::NO_DOTGIT;
-    let above: [&OsStr; 0] = [];
-    Repository::open_ext(git.commondir(), here, above).map(Some)
 }
 
 fn may_be_packed(git: &Repository, name: &str) -> bool {
@@ -117,6 +130,48 @@ mod tests {
     fn a_packed_reference_is_deleted_by_what_the_file_has_now() {
         check(|git, name| super::delete(git, git.find_reference(name)?));
         check(|git, name| delete_by(git, name, |git| git.find_reference(name)?.delete()));
+    }
+
+    /// Packs references as git does, each by itself, while others are deleted.
+    #[test]
+    fn no_deletion_loses_what_git_packs_meanwhile() {
+        const COUNT: usize = 100;
+        let folder = tempfile::tempdir().unwrap();
+        let git = Repository::init(folder.path()).unwrap();
+        let tip = git.blob(b"").unwrap();
+        let line = |name: &str, number: usize| format!("{tip} refs/heads/{name}-{number:04}\n");
+        let path = git.path();
+        let packed = path.join("packed-refs");
+        let texts = (0..COUNT * 20).map(|number| line("old", number));
+        fs::write(&packed, texts.collect::<String>()).unwrap();
+        let pack = |number| {
+            let lock = path.join("packed-refs.lock");
+            let free = (0..500).any(|_| {
+                let taken = File::create_new(&lock).is_ok();
+                taken || {
+                    std::thread::sleep(std::time::Duration::from_millis(2));
+                    false
+                }
+            });
+            assert!(free);
+            let text = fs::read_to_string(&packed).unwrap() + &line("new", number);
+            fs::write(path.join("packed-refs.new"), text).unwrap();
+            fs::rename(path.join("packed-refs.new"), &packed).unwrap();
+            fs::remove_file(lock).unwrap();
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..COUNT).for_each(pack));
+            let git = Repository::open(path).unwrap();
+            for number in 0..COUNT {
+                let name = format!("refs/heads/old-{number:04}");
+                delete(&git, git.find_reference(&name).unwrap()).unwrap();
+            }
+        });
+        let text = fs::read_to_string(&packed).unwrap();
+        for number in 0..COUNT {
+            assert!(text.contains(&line("new", number)), "{number} is lost");
+            assert!(!text.contains(&line("old", number)), "{number} is there");
+        }
     }
 
     #[test]

@@ -162,6 +162,16 @@ impl<'a> QueuedWork<'a> {
     }
 }
 
+/// Returns whether an error is of the files of a state: git or a filter refuses them,
+/// or one is in the place of a provided file.
+fn is_of_files(error: &StepError) -> bool {
+    let of_git = [
+        FailureClass::WorktreeRepository,
+        FailureClass::WorktreeFilter,
+    ];
+    of_git.contains(&error.class()) || matches!(error, StepError::Provide(_))
+}
+
 impl Lane {
     /// Takes work through the queue: it is merged with what it assumes, verified,
     /// and verified again where the assumption does not hold. The inner error is
@@ -327,7 +337,7 @@ impl Lane {
             StageError::Failed(of_command) if of_command.is_of_the_command() => {
                 return Ok(of_command);
             }
-            StageError::Error(error @ (StepError::Tree(_) | StepError::Provide(_))) => {
+            StageError::Error(error) if is_of_files(&error) => {
                 self.absorb(&mut failure, error);
             }
             other => return Err(other),

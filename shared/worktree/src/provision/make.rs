@@ -2,6 +2,7 @@
 
 use super::site::{ProvisionSite, text};
 use crate::ownership::MARK;
+use crate::reference_deletion::delete;
 use crate::removal::{Occupant, occupant};
 use crate::tree::Tree;
 use crate::tree::sparse::{PATTERNS, patterns_of};
@@ -155,8 +156,8 @@ impl ProvisionSite<'_> {
             // What was committed to it while work did not land stays.
             let is_held = super::lane::held_elsewhere(lane, &reference, commit.id())
                 .map_err(git("look at its branch"))?;
-            if is_held && let Ok(mut left) = lane.find_reference(&reference) {
-                left.delete().map_err(git("remove its branch"))?;
+            if is_held && let Ok(left) = lane.find_reference(&reference) {
+                delete(lane, left).map_err(git("remove its branch"))?;
             }
         }
         Ok(())

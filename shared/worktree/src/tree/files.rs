@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 /// How many entries of an index are compared at once.
 const AT_ONCE: usize = 32 << 10;
@@ -105,6 +106,7 @@ impl Tree {
             tracked: &tracked,
             changed_rules,
             tree: self,
+            recorded: self.recorded_worktrees(),
             own: OnceCell::new(),
             exclusion: self.outer_rules()?,
             has_ours: !self.is_checkout,
@@ -289,9 +291,30 @@ impl Tree {
         !self.is_checkout && is_ours(path(name))
     }
 
+    /// Returns the [`own_worktrees`](Self::own_worktrees) that had a `.git` when the
+    /// folder of their records last changed, or before: a step may delete it. A record
+    /// without a worktree keeps nothing from a step.
+    pub(super) fn recorded_worktrees(&self) -> Rc<HashSet<Vec<u8>>> {
+        let stamp = FileStamp::at(&self.common_folder().join("worktrees"));
+        let stamp = stamp.filter(FileStamp::is_settled);
+        let mut recorded = self.recorded.borrow_mut();
+        if recorded.stamp.is_none() || recorded.stamp != stamp {
+            let mut found = self.own_worktrees();
+            found.retain(|at| {
+                let link = self.files.join(path(at)).join(".git");
+                recorded.found.contains(at) || std::fs::symlink_metadata(link).is_ok()
+            });
+            *recorded = RecordedWorktrees {
+                stamp,
+                found: Rc::new(found),
+            };
+        }
+        recorded.found.clone()
+    }
+
     /// Returns the worktrees of this repository that lie among these files, by
     /// their paths from here.
-    pub(super) fn own_worktrees(&self) -> HashSet<Vec<u8>> {
+    fn own_worktrees(&self) -> HashSet<Vec<u8>> {
         let mut places = self.places.borrow_mut();
         let mut place = |path: PathBuf| {
             let known = places.get(&path).cloned();
@@ -312,6 +335,15 @@ impl Tree {
     }
 }
 
+/// The worktrees of a repository among the files of a lane.
+#[derive(Default)]
+pub(super) struct RecordedWorktrees {
+    /// The stamp of the folder of their records, where a later change would show.
+    stamp: Option<FileStamp>,
+    /// Their paths from the lane.
+    found: Rc<HashSet<Vec<u8>>>,
+}
+
 /// A walk over the files that the index does not know.
 struct Walk<'a> {
     root: &'a Beneath,
@@ -319,7 +351,9 @@ struct Walk<'a> {
     /// Ignore files of the index with other content.
     changed_rules: HashSet<Vec<u8>>,
     tree: &'a Tree,
-    /// The repository's own worktrees here, once one may be met.
+    /// The repository's own worktrees here, as its records last said.
+    recorded: Rc<HashSet<Vec<u8>>>,
+    /// The same as they say now, once one may be met.
     own: OnceCell<HashSet<Vec<u8>>>,
     exclusion: Exclusion,
     /// Whether the harness has files of its own among these.
@@ -393,6 +427,8 @@ impl Walk<'_> {
             if !matches!(listing, Ok(Some(listing)) if listing.names.is_empty()) {
                 self.scan.submodules.insert(at);
             }
+        } else if self.recorded.contains(&at) {
+            // Whatever a step did to its `.git`.
         } else if self.tracked.has_folder(&at) {
             self.folder(at, depth + 1);
             return true;

@@ -7,6 +7,7 @@ use super::files::{is_as_known, is_left_out};
 use crate::mode::{SUBMODULE, is_kind};
 use git2::IndexEntry;
 use rustix::fs::FileType;
+use std::sync::Mutex;
 use std::thread;
 
 /// How many files make a thread of their own worth its start.
@@ -16,10 +17,13 @@ const THREADS_MAX: usize = 8;
 /// How many folders deep a file may lie. A thread holds a descriptor for each of them:
 /// without a bound a step's index could use up those of the process.
 const FOLDERS_MAX: usize = 32;
+/// Held by the look that has threads. Several at once would gain nothing, and could
+/// together use up the descriptors of the process.
+static THREADS: Mutex<()> = Mutex::new(());
 
 /// Returns for each entry of an index whether its file is certainly as the index knows
 /// it, and has one name. The caller looks at the others. Where one thread is as fast, all
-/// are `false`.
+/// are `false`; so they are while another look has threads.
 ///
 /// `written` is when the index was modified.
 pub(super) fn known_files(
@@ -32,6 +36,9 @@ pub(super) fn known_files(
     if threads < 2 {
         return known;
     }
+    let Ok(_threads) = THREADS.try_lock() else {
+        return known;
+    };
     let share = entries.len().div_ceil(threads);
     thread::scope(|scope| {
         let mut shares = entries.chunks(share).zip(known.chunks_mut(share));
@@ -126,7 +133,14 @@ mod tests {
         symlink("moved", at("5")).unwrap();
 
         let beneath = Beneath::open(root.path()).unwrap();
-        let known = known_files(&beneath, &entries, WRITTEN);
+        // Another test may have the threads.
+        let threads = THREADS.lock().unwrap();
+        assert!(!known_files(&beneath, &entries, WRITTEN).contains(&true));
+        drop(threads);
+        let mut known = known_files(&beneath, &entries, WRITTEN);
+        while threads_for(entries.len()) > 1 && !known.contains(&true) {
+            known = known_files(&beneath, &entries, WRITTEN);
+        }
         assert_eq!(known.len(), entries.len());
         if threads_for(entries.len()) < 2 {
             assert!(!known.contains(&true));

@@ -143,6 +143,8 @@ pub struct Tree {
     files: PathBuf,
     /// Where worktrees of the repository are, by the paths that it has.
     places: RefCell<HashMap<PathBuf, PathBuf>>,
+    /// Those of them that are among these files, as a look found them.
+    recorded: RefCell<files::RecordedWorktrees>,
     /// The `.git` file of a linked worktree.
     link: Option<Vec<u8>>,
     /// Whether it is a checkout for verifications.
@@ -237,6 +239,7 @@ impl Tree {
             worktree: worktree.to_path_buf(),
             files,
             places: RefCell::default(),
+            recorded: RefCell::default(),
             link,
             is_checkout: false,
             looks_only: false,

@@ -238,6 +238,7 @@ impl Tree {
     /// worktrees of this repository none is searched.
     fn inner_repositories(&self, target: &git2::Tree<'_>) -> Result<Vec<Vec<u8>>, TreeError> {
         let root = self.beneath()?;
+        let recorded = self.recorded_worktrees();
         let mut found = Vec::new();
         let mut folders = vec![(PathBuf::new(), target.clone())];
         while let Some((at, tree)) = folders.pop() {
@@ -246,14 +247,11 @@ impl Tree {
                     continue;
                 }
                 let at = at.join(path(entry.name_bytes()));
+                if recorded.contains(at.as_os_str().as_encoded_bytes()) {
+                    continue;
+                }
                 let git = at.join(".git");
                 if root.look(&git).ok().flatten().is_some() {
-                    if self
-                        .own_worktrees()
-                        .contains(at.as_os_str().as_encoded_bytes())
-                    {
-                        continue;
-                    }
                     found.push(git.into_os_string().into_encoded_bytes());
                 }
                 let tree = self

@@ -251,14 +251,23 @@ fn another_worktree_of_the_repository_is_left_alone() {
 
 #[test]
 fn another_worktree_is_left_alone_where_the_commit_has_files() {
-    let lane = Lane::new();
-    let at = lane.at("d");
-    fs::remove_dir_all(&at).unwrap();
-    lane.main.worktree("other", &at, None).unwrap();
-    fs::write(at.join("theirs"), "x").unwrap();
-    lane.left();
-    for theirs in ["theirs", ".git", "d/x"] {
-        assert!(at.join(theirs).exists(), "{theirs}");
+    for has_link in [true, false] {
+        let lane = Lane::new();
+        let at = lane.at("d");
+        fs::remove_dir_all(&at).unwrap();
+        lane.main.worktree("other", &at, None).unwrap();
+        fs::write(at.join("theirs"), "x").unwrap();
+        let mut all = vec!["theirs", "d/x"];
+        lane.tree.changes().unwrap();
+        // A step may delete it.
+        match has_link {
+            true => all.push(".git"),
+            false => fs::remove_file(at.join(".git")).unwrap(),
+        }
+        lane.left();
+        for theirs in all {
+            assert!(at.join(theirs).exists(), "{theirs}, {has_link}");
+        }
     }
 }
 
