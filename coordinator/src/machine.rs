@@ -356,6 +356,8 @@ impl Machine {
                 self.stale = true;
             }
             MachineEvent::WorkDone(lane) => {
+                // It may have worked again without waiting.
+                self.mending.retain(|waits| *waits != lane);
                 self.lanes[lane].done_since = Some(now);
                 self.stale = true;
             }
@@ -426,7 +428,8 @@ impl Machine {
             }
             // The others would be refused too.
             (Some(Making::Lane), SpareNews::Refused | SpareNews::NotNeeded) => {
-                self.crew.lanes = self.crew.lanes.saturating_sub(self.wanted);
+                // An operator may have removed others because of these.
+                self.crew.lanes = self.crew.lanes.saturating_sub(self.wanted).max(1);
                 self.wanted = 0;
             }
             (_, SpareNews::Made) => {

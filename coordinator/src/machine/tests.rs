@@ -493,6 +493,29 @@ fn lanes_are_made_one_after_the_other_and_get_work() {
 }
 
 #[test]
+fn a_lane_is_left_where_one_was_removed_for_another_that_cannot_be_made() {
+    let crew = Crew {
+        worktrees: 2,
+        ..crew(1)
+    };
+    let mut m = Machine::new(crew, machine(1).allowance);
+    m.handle::<&str>(MachineEvent::Booted(0), NOW);
+    m.handle::<&str>(MachineEvent::Booted(1), NOW);
+    m.handle(passed(&[(0, "a")]), NOW);
+    assert_eq!(
+        ask(&mut m, ControlEvent::AddLanes(1)),
+        [Effect::Answer(Verdict::Growing), Effect::MakeLane]
+    );
+    assert_eq!(
+        ask(&mut m, ControlEvent::RemoveLane(0)),
+        [Effect::Answer(Verdict::Leaving)]
+    );
+    m.handle::<&str>(MachineEvent::Spare(SpareNews::Refused), NOW);
+    assert_eq!(m.handle(ended(0), NOW), [Effect::Retire(0), Effect::Pass]);
+    assert_eq!(m.idle(), [1]);
+}
+
+#[test]
 fn lanes_that_a_person_named_are_all_there_are() {
     let named = Crew {
         can_grow: false,

@@ -237,18 +237,22 @@ impl Batch {
     /// landed on top of it and are still checked, the oldest first, and what was
     /// verified as one with it. They land again. `None` where it stays: an issue
     /// closed, or closes now, that was verified as one with it.
-    pub(crate) fn take_back<T>(
+    ///
+    /// # Errors
+    ///
+    /// As `take` reports it. Then the queue keeps what may be on the target still.
+    pub(crate) fn take_back<T, E>(
         &self,
         commit: &str,
-        take: impl FnOnce(&[String]) -> T,
-    ) -> Option<T> {
+        take: impl FnOnce(&[String]) -> Result<T, E>,
+    ) -> Result<Option<T>, E> {
         let queue = &self.landing_queue;
         let _moves = queue.moves();
         let (ticket, commits) = {
             let state = queue.state();
             let (ticket, commits) = state.landings_from(commit);
             if ticket.is_some_and(|ticket| !state.queue.may_be_taken_back(ticket)) {
-                return None;
+                return Ok(None);
             }
             (ticket, commits)
         };
@@ -256,8 +260,9 @@ impl Batch {
         let before = tip();
         let taken = take(&commits);
         let after = tip();
+        let ticket = ticket.filter(|_| taken.is_ok());
         queue.change(|state| state.taken_off(ticket, [before, after]));
-        Some(taken)
+        taken.map(Some)
     }
 
     /// Returns whether a commit landed that is yet to pass its check, or the

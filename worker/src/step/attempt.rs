@@ -134,14 +134,11 @@ impl<'a> Attempt<'a> {
     /// With the right to land next it does not wait: the other issue may be waiting
     /// for that.
     pub(super) fn await_mending(&mut self) -> Result<bool, Box<StepFailure>> {
-        if self.reservation.is_some() {
-            return Ok(true);
-        }
         self.bound.ask_again();
         loop {
             let seen = self.batch.interrupt.changes();
             self.look()?;
-            if self.bound.may_work() {
+            if self.bound.may_work() || self.reservation.is_some() {
                 return Ok(true);
             }
             if self.batch.interrupt.level() >= Level::Drain {

@@ -137,23 +137,30 @@ impl AdvancedLanding {
     /// Takes the commit off the target, if it is the step's own, with what
     /// landed on top and is still checked, and the mark away. `None` where it
     /// stays, with its mark: an issue closed that was verified as one with it.
+    ///
+    /// The mark stays too where it cannot be taken off and did not fail (`is_cut`): the
+    /// next attempt adopts it.
     pub(super) fn undo(
         self,
         step_id: &StepId,
         signer: Option<&Signer>,
+        is_cut: bool,
     ) -> Result<Option<Undone>, LandingError> {
         let landing = &self.batch.landing;
         let undone = match self.is_own()? {
             true => {
                 let take = |commits: &[String]| landing.take_back(commits, step_id, signer);
-                match self.batch.take_back(&self.record.commit, take) {
-                    Some(undone) => undone?,
+                match self.batch.take_back(&self.record.commit, take)? {
+                    Some(undone) => undone,
                     None => return Ok(None),
                 }
             }
             false => Undone::Foreign,
         };
         self.batch.reached(Boundary::LandingUndone);
+        if is_cut && matches!(undone, Undone::Conflict) {
+            return Ok(Some(undone));
+        }
         landing.unmark(&self.issue_id);
         self.batch.reached(Boundary::UndoneUnmarked);
         Ok(Some(undone))

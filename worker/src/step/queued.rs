@@ -31,6 +31,8 @@ pub(super) struct QueuedWork<'a> {
     is_alone: bool,
     /// The failure that may be charged.
     failed: Option<FailedRun>,
+    /// How long the verification took that passed last.
+    passed_took: Duration,
     states: VerifiedStates,
     /// How many verifications ran before one passed, and after that, with those that
     /// repeat one.
@@ -73,6 +75,7 @@ impl<'a> QueuedWork<'a> {
             rides: None,
             is_alone: attempt.batch.own_check(&attempt.claim().issue_id).is_some(),
             failed: None,
+            passed_took: Duration::ZERO,
             states,
             runs: [attempt.verified_runs, 0],
             checks: 0,
@@ -261,6 +264,8 @@ impl Lane {
             let pass = self.shared_pass(&attempt.log, verified);
             return Ok(queued.place.passed(pass));
         }
+        // What passed does not count: work ahead of it did not land.
+        attempt.log.waited += std::mem::take(&mut queued.passed_took);
         let Some(phase) = queued.next_phase() else {
             return Err(self.moved_repeatedly(attempt, queued));
         };
@@ -303,6 +308,7 @@ impl Lane {
         match verified {
             Ok(state) => {
                 let pass = self.shared_pass(&attempt.log, &state);
+                queued.passed_took = began.elapsed();
                 queued.verified = Some(state);
                 queued.states.passed();
                 Ok(queued.place.passed(pass))

@@ -50,7 +50,12 @@ impl Lane {
         let commit = landed.record().commit.clone();
         let signer = self.batch.settings.signer.as_ref();
         let target = self.batch.landing.target();
-        let Some(undone) = landed.undo(step_id, signer)? else {
+        let undone = landed.undo(step_id, signer, failure.cut.is_some());
+        if undone.is_err() && failure.cut.is_none() {
+            // What failed is on the target, and others would be charged for it.
+            self.batch.break_target();
+        }
+        let Some(undone) = undone? else {
             let text = format!("{target} keeps {commit}, which was verified with closed work");
             tracing::warn!(step = %step_id, "{text}");
             failure.note(&text);

@@ -77,3 +77,13 @@ fn a_step_that_ends_while_it_waits_to_mend_keeps_nothing_from_beginning() {
     assert_eq!(m.handle(done(1), NOW), [Effect::Pass]);
     assert_eq!(m.handle(passed(&[(0, "c")]), NOW), [dispatch(0, "c")]);
 }
+
+#[test]
+fn an_agent_that_did_not_wait_counts_once() {
+    let mut m = one_at_work();
+    assert_eq!(m.handle(mend_due(0), NOW), []);
+    // It worked again at once, and its work is in the queue.
+    assert_eq!(m.handle(done(0), NOW), []);
+    assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
+    assert_eq!(m.idle(), [1]);
+}

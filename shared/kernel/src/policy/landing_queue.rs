@@ -315,7 +315,14 @@ impl LandingQueue {
 
     /// Takes in that work conflicts with an assumed state; `false` where the
     /// state is another by now.
+    ///
+    /// Work that assumes nothing is tried again on the tip: it rests on no other work
+    /// until all of that has landed and passed its check.
     pub fn conflicted(&mut self, ticket: Ticket, ahead: &[Ticket]) -> bool {
+        let at = self.position(ticket);
+        if at.is_some_and(|at| !self.places[at].assumes) {
+            return false;
+        }
         let taken = self.take_state(ticket, ahead, PlaceState::Conflicting);
         if taken {
             self.doubt(ticket);

@@ -290,3 +290,13 @@ fn one_issue_has_the_reservation_until_it_releases_it() {
     queue.release(&"bd-1".into());
     assert!(queue.reserve(&"bd-2".into()));
 }
+
+#[test]
+fn work_that_assumes_nothing_never_waits_as_one_that_conflicts() {
+    let (mut queue, t) = queue_of(2);
+    assert!(queue.assume_nothing(t[0]));
+    assert!(!queue.conflicted(t[0], &[]));
+    assert_eq!(start(&mut queue, t[0]), []);
+    assert!(queue.passed(t[0]));
+    assert_eq!(queue.next(t[0]), QueueStep::Land);
+}
