@@ -1,6 +1,6 @@
 //! Commits of the harness.
 
-use super::beneath::Beneath;
+use super::beneath::{Beneath, kind};
 use super::overlay::Overlay;
 use super::scan::Content;
 use super::{Tree, TreeError, TreeState};
@@ -10,6 +10,7 @@ use git2::Oid;
 use premath_kernel::json::plain::cut;
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::ChainHead;
+use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -221,6 +222,12 @@ impl Tree {
         Ok(paths.into_iter().collect())
     }
 
+    fn has_symlink(&self, name: &str) -> bool {
+        let root = self.beneath().ok();
+        let found = root.and_then(|root| root.look(Path::new(name)).ok().flatten());
+        found.is_some_and(|stat| kind(&stat) == FileType::Symlink)
+    }
+
     /// Refuses a tree with files that git cannot take.
     pub(super) fn must_take(&self, content: &Content) -> Result<(), TreeError> {
         let Some(path) = content.refused.first() else {
@@ -231,6 +238,10 @@ impl Tree {
         let operation = "stage the changes";
         Err(match why {
             Some(why) => self.filter_error(operation, format!("{}: {why}", cut(&path))),
+            None if self.has_symlink(&path) => {
+                let rule = "only links to other files of the worktree are taken";
+                self.error(operation, format!("{} leads elsewhere; {rule}", cut(&path)))
+            }
             None => self.error(operation, format!("git cannot take {}", cut(&path))),
         })
     }

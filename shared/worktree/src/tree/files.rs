@@ -186,10 +186,8 @@ impl Tree {
     /// Returns the index entry of a file with other times than known, where its
     /// content is the same.
     fn same(&self, root: &Beneath, entry: &IndexEntry, stat: &Stat) -> Option<IndexEntry> {
-        let modes = self.settings().file_mode;
         let mode = i32::try_from(entry.mode).ok()?;
-        let as_before = (!modes).then_some((mode, entry.id));
-        match self.leaf(root, &entry.path, as_before).ok()? {
+        match self.leaf(root, &entry.path, Some((mode, entry.id))).ok()? {
             Found::File(leaf, found)
                 if leaf.1 == entry.id && canonical(leaf.0 as u32) == canonical(entry.mode) =>
             {

@@ -17,7 +17,7 @@ use crate::diff::{Difference, UNKNOWN};
 use crate::entry_lookup::EntryLookup;
 use crate::file_stamp::FileStamp;
 use crate::index_entry::unknown_entry;
-use crate::mode::{FILE, SUBMODULE, canonical, is_kind};
+use crate::mode::{FILE, LINK, SUBMODULE, canonical, is_kind};
 use git2::{
     Delta, Index, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, IndexTime, ObjectType, Oid,
 };
@@ -263,7 +263,6 @@ impl Tree {
         let mut overlay = Overlay::default();
         let mut entries = Vec::new();
         let mut refused = BTreeSet::new();
-        let modes = self.settings().file_mode;
         refused.extend(scan.unfit.iter().cloned());
         let lookup = EntryLookup::new(&self.repository, base);
         let changed: Vec<&[u8]> = scan.paths.iter().map(Vec::as_slice).collect();
@@ -275,7 +274,7 @@ impl Tree {
             }
             let old = lookup.get(name);
             let old: Option<Leaf> = old.map(|entry| (entry.filemode_raw(), entry.id()));
-            let found = match self.leaf(&root, name, old.filter(|_| !modes)) {
+            let found = match self.leaf(&root, name, old) {
                 Ok(found) => found,
                 Err(_) => {
                     refused.insert(name.clone());
@@ -309,12 +308,14 @@ impl Tree {
         })
     }
 
-    /// Returns the mode and content of a file; the content is stored.
+    /// Returns the mode and content of a file; the content is stored. `before` is what
+    /// the operator's commit has there: of that, a link may lead anywhere, and a file has
+    /// its mode where git is to ignore modes.
     pub(super) fn leaf(
         &self,
         root: &Beneath,
         name: &[u8],
-        as_before: Option<Leaf>,
+        before: Option<Leaf>,
     ) -> io::Result<Found> {
         let Some(stat) = root.look(path(name))? else {
             return Ok(Found::Nothing);
@@ -326,7 +327,8 @@ impl Tree {
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
                 // In place of a link, its content would be a link's text.
                 let is_file = |(mode, _): &Leaf| is_kind(*mode as u32, FILE);
-                let mode = as_before.filter(is_file).map_or(mode, |(mode, _)| mode);
+                let before = before.filter(|_| !self.settings().file_mode);
+                let mode = before.filter(is_file).map_or(mode, |(mode, _)| mode);
                 let stamp = FileStamp::of(&stat);
                 if let Some(id) = self.known(name, stamp) {
                     return Ok(Found::File((mode, id), Box::new(stat)));
@@ -351,14 +353,15 @@ impl Tree {
             }
             FileType::Symlink => {
                 let text = root.read_link(path(name))?;
-                if !is_fit_link(name, &text) {
+                let id = Oid::hash_object(ObjectType::Blob, &text).map_err(other)?;
+                let is_as_before =
+                    before.is_some_and(|(mode, of)| is_kind(mode as u32, LINK) && of == id);
+                if !is_as_before && !is_fit_link(name, &text) {
                     return Err(io::ErrorKind::InvalidInput.into());
                 }
-                let id = match self.looks_only {
-                    true => Oid::hash_object(ObjectType::Blob, &text),
-                    false => self.repository.blob(&text),
-                };
-                let id = id.map_err(other)?;
+                if !is_as_before && !self.looks_only {
+                    self.repository.blob(&text).map_err(other)?;
+                }
                 Ok(Found::File((0o120_000, id), Box::new(stat)))
             }
             FileType::Directory => Ok(Found::Folder),
