@@ -113,3 +113,29 @@ fn an_interrupt_ends_a_single_worker_too() {
     assert_eq!(scratch.steps().len(), 1, "{}", ended.stderr);
     assert_eq!(scratch.issue("a")["status"], "closed");
 }
+
+#[test]
+fn a_retry_counts_for_the_batch_that_was_killed_before_it() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let settings = "[backoff]\nfixed_short = \"1ms\"\nexponential_short = \"1ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
+    let work = r#"[ ! -e "$HOME/go" ] || { echo "$PREMATH_ISSUE_ID" > src/part.txt; exit 0; }
+[ "$PREMATH_ISSUE_ID" = b ] || exit 1
+touch "$HOME/started"; sleep 86400"#;
+    let batch = scratch.batch(work, "true").start();
+    let is_over = || {
+        let given_up = |step: &Value| step["retry"]["decision"] == "escalate";
+        let started = scratch.home().join("started").exists();
+        (started && scratch.steps_of("a").iter().any(given_up)).then_some(())
+    };
+    until(PATIENCE, is_over).expect("the attempts of one are used up, and the other runs");
+    batch.signal(Signal::KILL);
+    batch.wait();
+    release(&scratch);
+    scratch.premath(["retry", "a"]).end().exits(0);
+    scratch.batch(work, "true").end().exits(0);
+    for id in ["a", "b"] {
+        assert_eq!(scratch.issue(id)["status"], "closed", "{id}");
+    }
+    scratch.premath(["audit"]).end().exits(0);
+}

@@ -10,10 +10,14 @@ use crate::paths;
 use clap::Args;
 use premath_kernel::issue::{Issue, Status};
 use premath_kernel::json::id::IssueId;
-use premath_kernel::record::control::{ControlOperation, ControlResult, IssueControl};
+use premath_kernel::record::control::{
+    ControlAnswer, ControlOperation, ControlResult, IssueControl,
+};
+use premath_kernel::record::trajectory::{BatchHistory, ControlRecord, control_row};
 use premath_memory::control::ControlError;
 use premath_memory::roots::MemoryRoots;
-use premath_memory::{IssueChange, IssueRow};
+use premath_memory::{IssueChange, IssueRow, Trajectory, clock};
+use rustix::process::getuid;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -105,7 +109,9 @@ pub(crate) fn again(
     }
     let is_open = |issue: &&IssueControl| issue.result == ControlResult::Done;
     let opened = outcomes.values().filter(is_open);
-    let issues: Vec<IssueId> = opened.map(|issue| issue.issue_id.clone()).collect();
+    let opened: Vec<IssueControl> = opened.cloned().collect();
+    let issues: Vec<IssueId> = opened.iter().map(|issue| issue.issue_id.clone()).collect();
+    let (operator, reason) = (asked.operator.clone(), asked.reason.map(str::to_owned));
     let (batch_id, notes) = match issues.is_empty() {
         true => (None, Vec::new()),
         false => match asked.ask(roots, ControlOperation::Retry { issues }) {
@@ -116,7 +122,10 @@ pub(crate) fn again(
                 (Some(answer.batch_id), Vec::new())
             }
             // The next batch takes them.
-            Err(CliError::Control(ControlError::NoBatch { .. })) => (None, Vec::new()),
+            Err(CliError::Control(ControlError::NoBatch { .. })) => {
+                record_for_cut(roots, &operator, reason.as_deref(), &opened)?;
+                (None, Vec::new())
+            }
             Err(error) => {
                 let note = format!("warning: the issues are open, but {}", error.chain());
                 (None, vec![note])
@@ -125,4 +134,36 @@ pub(crate) fn again(
     };
     let in_order = input.issues.iter().filter_map(|id| outcomes.remove(id));
     Ok(of_issues(batch_id, in_order.collect(), &notes))
+}
+
+/// Records the retry in the batches that were cut: the next one continues them, and
+/// gives the issues their attempts again, as one that runs does.
+fn record_for_cut(
+    roots: &MemoryRoots,
+    operator: &str,
+    reason: Option<&str>,
+    issues: &[IssueControl],
+) -> Result<(), CliError> {
+    if !roots.trajectory.exists() {
+        return Ok(());
+    }
+    let trajectory = Trajectory::open(&roots.trajectory)?;
+    let history = BatchHistory::fold(&trajectory.rows()?);
+    let now = clock::now().wall;
+    for (number, batch) in (1..).zip(history.open()) {
+        let answer = ControlAnswer::of_issues(&batch.batch_id, issues.to_vec());
+        let record = ControlRecord {
+            operation: ControlOperation::Retry {
+                issues: issues.iter().map(|issue| issue.issue_id.clone()).collect(),
+            },
+            uid: getuid().as_raw(),
+            pid: std::process::id(),
+            operator: Some(operator.to_owned()),
+            reason: reason.map(str::to_owned),
+            detail: answer.detail.clone(),
+            issues: answer.issues.clone(),
+        };
+        trajectory.append(&control_row(record, &answer, (now, now), number))?;
+    }
+    Ok(())
 }
