@@ -221,9 +221,13 @@ fn failure_section(last: &LastFailure, mark: &str) -> String {
         "\n## What failed last time\n\nAn earlier attempt ({step}) failed: {}. {}\n{about}{outputs}",
         visible_line(&last.classes.join(", "), LINE_MAX),
         match &last.salvage {
-            Some(branch) => format!(
-                "Its changes were reverted; they are saved on the branch `{}`.",
-                visible_line(branch, LINE_MAX)
+            Some(place) => format!(
+                "Its changes were reverted; they are saved {} `{}`.",
+                match place.starts_with('/') {
+                    true => "in the folder",
+                    false => "on the branch",
+                },
+                visible_line(place, LINE_MAX)
             ),
             None => "Its changes were reverted.".to_owned(),
         },

@@ -4,7 +4,9 @@
 use crate::salvage;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::StepId;
-use premath_kernel::policy::landing::{LANDED_ROUNDS, WORK_ROUNDS, verification_rounds};
+use premath_kernel::policy::landing::{
+    FAILURE_ROUND, LANDED_ROUNDS, WORK_ROUNDS, verification_rounds,
+};
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::StepRow;
 use premath_kernel::turn::broken_at;
@@ -164,7 +166,9 @@ fn phases(row: &StepRow) -> impl Iterator<Item = &'static str> {
     let named = verification_rounds()
         .find(move |round| named.as_ref().is_some_and(|named| named.phase == *round));
     let landed = LANDED_ROUNDS.iter().rev().copied();
-    landed
+    [FAILURE_ROUND]
+        .into_iter()
+        .chain(landed)
         .chain(named)
         .chain(verification_rounds())
         .chain(WORK_ROUNDS.iter().rev().copied())
@@ -186,7 +190,7 @@ fn output(
             Some(witness) => witness["failureClasses"]
                 .as_array()
                 .is_some_and(|classes| classes.iter().any(|one| one.as_str() == Some(class))),
-            // What the harness itself reports about a landing has no witness.
+            // What the harness itself reports has no witness.
             None => {
                 left.may_have(&stderr) && named_line(&roots.repository, &stderr, class).is_some()
             }

@@ -700,3 +700,27 @@ fn a_relative_remote_is_pushed_to_and_one_that_is_not_there_is_named() {
         ended.stdout
     );
 }
+
+#[test]
+fn what_the_harness_says_of_a_failure_is_in_the_report_and_in_the_next_prompt() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let batch = || scratch.landing_batch("echo x > AGENTS.md", "true").end();
+    let ended = batch();
+    let said = "protected files: AGENTS.md";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    for arguments in [&["report"][..], &["issue", "show", "a"], &["why", "a"]] {
+        let shown = scratch.premath(arguments.iter().copied()).end().exits(0);
+        assert!(
+            shown.stdout.contains(said),
+            "{arguments:?}: {}",
+            shown.stdout
+        );
+    }
+    scratch.premath(["retry", "a"]).end().exits(0);
+    batch();
+    let second = scratch.steps_of("a")[1]["stepId"].clone();
+    let second = second.as_str().unwrap();
+    let prompt = format!("artifacts/streams/{second}.work.prompt");
+    let prompt = fs::read_to_string(scratch.root.join(prompt)).unwrap();
+    assert!(prompt.contains(said), "{prompt}");
+}

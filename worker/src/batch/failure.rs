@@ -3,7 +3,7 @@
 use super::Batch;
 use crate::prompt::{LastFailure, Neighbour};
 use premath_kernel::json::id::{IssueId, StepId};
-use premath_kernel::policy::landing::{WORK_ROUNDS, verification_rounds};
+use premath_kernel::policy::landing::{FAILURE_ROUND, WORK_ROUNDS, verification_rounds};
 use premath_memory::{IssueRow, StoreError};
 
 /// The last step of an issue that failed in this batch.
@@ -37,8 +37,11 @@ impl Batch {
     pub(crate) fn last_failure(&self, issue_id: &IssueId) -> Option<LastFailure> {
         let failed = self.knowledge().failures.get(issue_id).cloned()?;
         let read = |phase: &str, extension: &str| self.output(&failed.step_id, phase, extension);
-        // The last command that was run; a landing may fail without one.
-        let last = verification_rounds()
+        // What the harness says itself, or the last command that was run; a landing may
+        // fail without one.
+        let last = [FAILURE_ROUND]
+            .into_iter()
+            .chain(verification_rounds())
             .chain(WORK_ROUNDS.iter().rev().copied())
             .find(|phase| read(phase, "stderr").is_some());
         let end_of = |extension: &str| {

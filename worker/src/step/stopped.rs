@@ -15,18 +15,20 @@ use super::work::WorkDone;
 use crate::lane::command::{CommandError, CommandOwner, Cut, Phase};
 use crate::lane::files::StepFiles;
 use crate::lane::{BootError, Lane, SessionBefore};
+use crate::witness;
 use premath_kernel::authority::lineage;
 use premath_kernel::authority::transport::Transported;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::handoff::{Handoff, HandoffResult, StepEnd};
 use premath_kernel::json::reference::{self, WorkOutcome};
+use premath_kernel::policy::landing::FAILURE_ROUND;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::feature::FeatureStatus;
 use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_kernel::record::trajectory::{RetryRecord, RowOutcome, StepRow, action};
 use premath_memory::projection::ProjectionError;
 use premath_memory::roots::lane_name;
-use premath_memory::{Claimed, StoreError, clock};
+use premath_memory::{Claimed, StoreError, artifact, clock};
 use premath_worktree::tree::Base;
 
 /// A step that is being stopped.
@@ -128,6 +130,7 @@ impl Lane {
             });
         }
         let salvage = self.put_in_order(&mut stopping);
+        self.keep_said(&mut stopping);
         let attempt = self.batch.attempts(&claimed.claim.issue_id) + 1;
         let handoff = self.classify_issue(&mut stopping);
         let end = self.end_issue(&mut stopping, &handoff, attempt);
@@ -142,6 +145,28 @@ impl Lane {
             attempt,
             salvage,
         })
+    }
+
+    /// Keeps what the harness itself says about a failure, for reports and for the next
+    /// attempt.
+    fn keep_said(&self, stopping: &mut Stopping<'_>) {
+        let streams = &self.batch.settings.roots.streams;
+        let step_id = stopping.log.step_id();
+        let failure = &mut stopping.failure;
+        let (Some(class), Some((said, output))) = (failure.classes.first(), &mut failure.said)
+        else {
+            return;
+        };
+        // A command has files of its own.
+        if output != streams {
+            return;
+        }
+        let line = said.lines().collect::<Vec<_>>().join("; ");
+        let file = witness::file(streams, &step_id, FAILURE_ROUND, "stderr");
+        match artifact::overwrite(&file, format!("{class}: {line}\n").as_bytes()) {
+            Ok(()) => *output = file,
+            Err(error) => tracing::warn!(%step_id, %error, "what failed is in no file"),
+        }
     }
 
     /// Looks whether the issue is closed: a close whose answer was lost is in

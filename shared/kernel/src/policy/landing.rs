@@ -170,6 +170,10 @@ pub const LANDED_ROUNDS: [&str; 16] = [
 /// The name of the witness of work that rests on the verification of other work.
 pub const SHARED_ROUND: &str = "shared";
 
+/// The name of what the harness itself says about a step that failed, where no
+/// command said it.
+pub const FAILURE_ROUND: &str = "failure";
+
 /// How often a verification that fails is repeated on the same tree where the
 /// settings do not say it.
 pub const DEFAULT_FLAKY_RERUNS: usize = 1;
