@@ -121,7 +121,8 @@ impl Shell<'_> {
                 let operator = call.request.operator.as_deref();
                 Some(Some((operator.unwrap_or("an operator"), None)))
             }
-            Verdict::Resumed => Some(None),
+            // A batch that ends is not resumed.
+            Verdict::Resumed | Verdict::Draining | Verdict::Stopping => Some(None),
             _ => None,
         };
         if let Some(paused) = paused {

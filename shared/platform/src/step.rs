@@ -44,6 +44,17 @@ pub fn holds(process: Pid) -> bool {
     is_of_step(process) || is_below_any(Pid::from_raw(seen.parent))
 }
 
+/// Returns whether a process is a harness that an operator started: no supervisor, and
+/// not below a step. `false` where it has ended.
+pub fn is_harness_of_operator(process: Pid) -> bool {
+    let Some(seen) = Process::at(process).filter(|seen| !seen.zombie) else {
+        return false;
+    };
+    program(process).is_some_and(|program| is_harness(&program))
+        && environment(process).is_some_and(|environment| !names_step(&environment))
+        && !is_below_any(Pid::from_raw(seen.parent))
+}
+
 /// Returns whether one of a process's ancestors belongs to a step; `None` where
 /// one ended while they were looked at, because the next one above it is then
 /// unknown.

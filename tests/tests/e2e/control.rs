@@ -190,6 +190,34 @@ fn a_paused_batch_starts_nothing_until_it_is_resumed() {
 }
 
 #[test]
+fn a_paused_batch_that_drains_is_shown_as_draining() {
+    let mut ground = Ground::start(1, &["a", "b"], &[]);
+    ground.started(&["a"]);
+    ground.premath(&["batch", "pause"]).exits(0);
+    ground.premath(&["batch", "drain"]).exits(0);
+    let shown = || {
+        let status = ground.premath(&["status"]).json();
+        let batch = status["batches"][0].clone();
+        (batch["state"] == "draining" && batch["pauses"][0].is_null()).then_some(())
+    };
+    until(PATIENCE, shown).unwrap_or_else(|| {
+        panic!("{}", ground.premath(&["status"]).stdout);
+    });
+    ground.release("a");
+    ground.finish(143);
+}
+
+#[test]
+fn a_second_coordinator_is_not_taken_for_an_intruder() {
+    let mut ground = Ground::start(1, &["a"], &[]);
+    ground.started(&["a"]);
+    ground.scratch.batch(WORK, "true").end();
+    ground.release("a");
+    let batch = ground.batch.take().unwrap().wait().exits(0);
+    assert!(!batch.stdout.contains("was refused"), "{}", batch.stdout);
+}
+
+#[test]
 fn a_stop_ends_running_attempts_and_loses_nothing() {
     let mut ground = Ground::start(2, &["a", "b", "c"], &[]);
     ground.started(&["a", "b"]);
