@@ -113,6 +113,8 @@ pub fn reasons(issue: &Issue, holds: &[Hold], scope: &WhyScope<'_>) -> Vec<Reaso
             Some(format!("premath retry {id}")),
         )],
         Status::InProgress => vec![in_progress(issue, &id, scope.seen)],
+        // Whatever holds it: nothing that ends lets it be dispatched.
+        Status::Open if !scope.selection.admits(issue) => open(issue, &id, scope),
         Status::Open if !holds.is_empty() => holds.iter().map(|hold| held(&id, hold)).collect(),
         Status::Open => open(issue, &id, scope),
     }

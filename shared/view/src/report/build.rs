@@ -206,7 +206,8 @@ impl ReportInput {
             true => issue.commit.as_ref()?,
             false => issue.salvage_branches.first()?,
         };
-        let earlier = issue.attempts_in_all.saturating_sub(u64::from(last.counts));
+        let failed = self.index.failed_attempts(&issue.issue_id);
+        let earlier = failed.saturating_sub(u64::from(last.counts && !closed));
         let reasons = risk::reasons(&issue.steps, earlier);
         Some(ReviewItem {
             place: 0,

@@ -5,7 +5,7 @@ use super::STEPS_LISTED;
 use jiff::Timestamp;
 use premath_kernel::json::id::{BatchId, IssueId, StepId};
 use premath_kernel::json::stamp::Stamp;
-use premath_kernel::record::trajectory::{RowGlance, StepRow, action};
+use premath_kernel::record::trajectory::{RowGlance, RowOutcome, StepRow, action};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,12 +35,20 @@ pub struct LogIndex {
     batches: Vec<LoggedBatch>,
     /// This map, `attempts` and `reviewed` are looked up and never iterated.
     by_id: HashMap<BatchId, usize>,
-    attempts: HashMap<IssueId, u64>,
+    attempts: HashMap<IssueId, AttemptCounts>,
     target: Option<String>,
     /// The rows of reviews, by the reference of the step that they are about.
     reviewed: HashMap<String, ReviewedRow>,
     /// The first step without a batch.
     first_alone: Option<u64>,
+}
+
+/// How often an issue was tried in all batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct AttemptCounts {
+    all: u64,
+    /// Those that did not close it.
+    failed: u64,
 }
 
 /// What an operator decided about the work of a step.
@@ -77,9 +85,14 @@ impl LogIndex {
     pub fn observe_glance(&mut self, number: u64, row: &RowGlance<'_>) {
         let is_step = row.action == action::WORKER_LOOP;
         if let Some(issue) = row.issue_id.filter(|_| row.is_attempt) {
+            let has_failed = RowOutcome::of(row.result_class) != RowOutcome::Completed;
+            let add = |counts: &mut AttemptCounts| {
+                counts.all += 1;
+                counts.failed += u64::from(has_failed);
+            };
             match self.attempts.get_mut(issue) {
-                Some(attempts) => *attempts += 1,
-                None => drop(self.attempts.insert(issue.into(), 1)),
+                Some(counts) => add(counts),
+                None => add(self.attempts.entry(issue.into()).or_default()),
             }
         }
         let target = row.landed_on.filter(|_| is_step);
@@ -144,7 +157,14 @@ impl LogIndex {
 
     /// Returns how many attempts an issue had in all batches.
     pub(super) fn attempts(&self, issue_id: &IssueId) -> u64 {
-        self.attempts.get(issue_id).copied().unwrap_or(0)
+        self.attempts.get(issue_id).map_or(0, |counts| counts.all)
+    }
+
+    /// Returns how many of them failed.
+    pub(super) fn failed_attempts(&self, issue_id: &IssueId) -> u64 {
+        self.attempts
+            .get(issue_id)
+            .map_or(0, |counts| counts.failed)
     }
 
     /// Returns the last decision of an operator about the work of a step.

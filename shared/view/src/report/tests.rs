@@ -367,6 +367,19 @@ fn the_most_risky_landing_is_reviewed_first_and_salvage_last() {
 }
 
 #[test]
+fn an_attempt_that_closed_its_issue_before_it_was_reopened_did_not_fail() {
+    let mut log = Log::default();
+    log.begin("hb1_a", 0);
+    log.closed("hb1_a", "bd-1", 1);
+    log.closed("hb1_a", "bd-1", 4);
+    log.failed("hb1_a", "bd-2", 7, "work_failed", "no");
+    log.closed("hb1_a", "bd-2", 10);
+    let report = log.report();
+    let scores: Vec<u64> = report.review.iter().map(|item| item.score).collect();
+    assert_eq!(scores, [10, 0]);
+}
+
+#[test]
 fn commands_are_as_they_must_be_typed() {
     let mut log = Log::default();
     log.begin("hb1_a", 0);

@@ -33,7 +33,7 @@ pub struct LiveQueue {
     pub stuck: u64,
     /// Ready issues that the batch does not take again.
     pub left_out: u64,
-    /// Ready issues that are not selected: by type, label or instruction.
+    /// Open issues that are not selected: by type, label or instruction.
     pub not_selected: u64,
     /// Ready issues that are assigned to others.
     pub assigned: u64,
@@ -61,7 +61,9 @@ impl LiveQueue {
         let mut queue = Self::default();
         let mut holds = Holds::default();
         let mut earliest: Option<Timestamp> = None;
-        for issue in issues {
+        // What was deleted is a row that nobody counts.
+        let there = |issue: &&Issue| issue.status != Status::Tombstone;
+        for issue in issues.into_iter().filter(there) {
             queue.total += 1;
             match &issue.status {
                 Status::Open if graph.is_ready(&issue.id) => {
@@ -73,6 +75,10 @@ impl LiveQueue {
                         earliest = Some(earliest.map_or(at, |known| known.min(at)));
                     }
                     *queue.place_of(&state) += 1;
+                }
+                Status::Open if !scope.selection.admits(issue) => {
+                    holds.never.push(&issue.id);
+                    queue.not_selected += 1;
                 }
                 Status::Open => {
                     queue.waiting += 1;
@@ -301,6 +307,8 @@ mod tests {
             issue("i", "deferred", &[], none()),
             issue("j", "closed", &[], none()),
             issue("k", "open", &["a"], none()),
+            issue("l", "open", &["a"], json!({"issue_type": "epic"})),
+            issue("m", "tombstone", &[], none()),
         ];
         let queue = counted(&issues, &["f"]);
         let ready = (queue.ready, queue.retrying, queue.waiting, queue.stuck);
@@ -309,10 +317,10 @@ mod tests {
         assert_eq!(at, Some("2026-03-05T11:00:00.000000Z"));
         assert_eq!(
             (queue.assigned, queue.not_selected, queue.left_out),
-            (1, 1, 1)
+            (1, 2, 1)
         );
         assert_eq!((queue.in_progress, queue.blocked), (1, 1));
-        assert_eq!((queue.set_aside, queue.closed, queue.total), (1, 1, 11));
+        assert_eq!((queue.set_aside, queue.closed, queue.total), (1, 1, 12));
         assert_eq!(queue.workable(), 4);
     }
 
