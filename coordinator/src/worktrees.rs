@@ -6,6 +6,7 @@ use harness_coordinator::spare::{self, SpareSite};
 use harness_worker::exit;
 use harness_worker::interrupt::{Interrupt, Level};
 use harness_worker::lanes::{LaneChoice, NO_LANES_HINT, checked};
+use harness_worker::programs;
 use harness_worker::settings::Settings;
 use harness_worker::stderr::{failed, say};
 use premath_kernel::failure::FailureClass;
@@ -13,7 +14,7 @@ use premath_kernel::json::plain::plain;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::deadline::Deadline;
 use premath_kernel::policy::landing::LandingMode;
-use premath_kernel::policy::program::{self, ProgramVerdict};
+use premath_kernel::policy::program::ProgramVerdict;
 use premath_memory::clock;
 use premath_worktree::provision::{LaneOutcome, Provision, ProvisionError, ProvisionResult};
 use std::path::PathBuf;
@@ -92,17 +93,13 @@ pub(crate) fn of(
 
 /// Looks for commands whose program is in the main worktree and not in lanes.
 fn require_programs(provision: &Provision, settings: &Settings) -> Result<(), u8> {
-    let has_setup = settings.setup.is_some() || settings.hooks.boot.is_some();
-    for (program, path) in settings.programs_by_path() {
-        let absence = provision.absence_of(&path);
-        let absence = absence.map_err(|error| failed(&error, error.hint(), exit::USAGE))?;
-        let Some(absence) = absence else { continue };
-        let detail = format!("`{program}` is not in the commit that lanes begin at");
-        match program::verdict(absence, has_setup) {
+    let found = programs::absent(provision, settings);
+    for absent in found.map_err(|error| failed(&error, error.hint(), exit::USAGE))? {
+        match absent.verdict {
             ProgramVerdict::Accept => {}
-            ProgramVerdict::Warn => say(&format!("warning: {detail}")),
+            ProgramVerdict::Warn => say(&format!("warning: {}", absent.text)),
             ProgramVerdict::Refuse => {
-                say(&format!("error: {detail}"));
+                say(&format!("error: {}", absent.text));
                 say("hint: commit it, or make it in lanes by `setup_cmd`");
                 return Err(exit::USAGE);
             }

@@ -16,6 +16,7 @@ pub mod log;
 pub mod notify;
 pub mod plan;
 mod post;
+pub mod programs;
 mod prompt;
 pub mod proxy;
 pub mod refusal;

@@ -3,10 +3,13 @@
 use crate::batch::{BatchError, PlannedCrew, planned};
 use crate::lanes::{LaneChoice, NO_LANES_HINT};
 use crate::settings::{ConfigError, CrewFlags, FileSettings, LoopFlags, Settings, SettingsError};
-use crate::{cause, exit, trust};
+use crate::{cause, exit, programs, trust};
 use premath_kernel::failure::FailureClass;
+use premath_kernel::policy::landing::LandingMode;
+use premath_kernel::policy::program::ProgramVerdict;
 use premath_kernel::record::plan::{BatchPlan, PlannedRefusal};
 use premath_memory::clock;
+use premath_worktree::provision::Provision;
 
 /// A batch that cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +65,7 @@ impl PlanError {
 pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError> {
     let now = clock::now().wall;
     let mut settings = Settings::resolve(flags, now)?;
-    let refusals = match trust::look(flags) {
+    let mut refusals = match trust::look(flags) {
         Ok(()) => Vec::new(),
         Err(error) => vec![PlannedRefusal {
             failure_class: error.refusal_classes().first().copied(),
@@ -71,7 +74,9 @@ pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError>
     };
     let file = FileSettings::load(flags.config.as_deref(), &settings.roots.repository)?;
     let repository = &settings.roots.repository;
-    let places = LaneChoice::of(crew, &file, repository).places(repository);
+    let choice = LaneChoice::of(crew, &file, repository);
+    refusals.extend(absent_program(&choice, &settings));
+    let places = choice.places(repository);
     let lanes = places.map_err(PlanError::Lanes)?;
     settings.refuse_shared_projections(lanes.len())?;
     let file = &file.coordinator;
@@ -86,4 +91,33 @@ pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError>
         afresh: crew.new_batch,
     };
     Ok(planned(settings, &crew, refusals)?)
+}
+
+/// Returns the refusal of a batch whose lanes would be made without a program that its
+/// commands need, or cannot be made.
+fn absent_program(choice: &LaneChoice, settings: &Settings) -> Option<PlannedRefusal> {
+    let LaneChoice::Made { count, root } = choice else {
+        return None;
+    };
+    let provision = Provision {
+        repository: settings.roots.repository.clone(),
+        root: root.clone(),
+        count: *count,
+        spare: Vec::new(),
+        target: (settings.landing.mode != LandingMode::None)
+            .then(|| settings.landing.target.clone()),
+    };
+    let text = match programs::absent(&provision, settings) {
+        Ok(found) => {
+            let mut found = found.into_iter();
+            found
+                .find(|absent| absent.verdict == ProgramVerdict::Refuse)?
+                .text
+        }
+        Err(error) => cause::chain(&error),
+    };
+    Some(PlannedRefusal {
+        failure_class: None,
+        text,
+    })
 }

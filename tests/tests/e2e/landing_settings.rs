@@ -702,7 +702,7 @@ fn a_relative_remote_is_pushed_to_and_one_that_is_not_there_is_named() {
 }
 
 #[test]
-fn what_the_harness_says_of_a_failure_is_in_the_report_and_in_the_next_prompt() {
+fn the_sentence_of_the_harness_about_a_failure_is_in_the_report_and_in_the_next_prompt() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let batch = || scratch.landing_batch("echo x > AGENTS.md", "true").end();
     let ended = batch();

@@ -132,6 +132,9 @@ fn a_program_that_is_not_committed_is_refused_before_the_batch() {
     let said = "`./agent.sh` is not in the commit that lanes begin at";
     let refused = batch().exits(2);
     refused.says(&format!("error: {said}\nhint: commit it"));
+    let planned = scratch.landing_batch("./agent.sh", "true");
+    let planned = planned.args(["--lanes", "1", "--dry-run"]).end().exits(3);
+    assert!(planned.stdout.contains(said), "{}", planned.stdout);
     assert_eq!(listed(&scratch), lanes(&scratch, 0));
     assert_eq!(scratch.issue("a"), issue("a"));
 }

@@ -168,7 +168,7 @@ impl Commands<'_> {
 impl Settings {
     /// Returns the programs within the worktree that the work and verification
     /// commands begin with: the word of the command, and its path.
-    pub fn programs_by_path(&self) -> BTreeMap<&str, PathBuf> {
+    pub(crate) fn programs_by_path(&self) -> BTreeMap<&str, PathBuf> {
         // Verifications have these files whether or not git tracks them.
         let is_provided = |path: &Path| self.provided.iter().any(|file| file.path == path);
         let verify = by_path(&self.hooks.verify).filter(|(_, path)| !is_provided(path));

@@ -19,7 +19,7 @@ fn a_packed_reference_gets_a_file_and_keeps_its_value() {
     let head = "# pack-refs with: peeled fully-peeled sorted\n";
     let text = format!("{head}{one} refs/heads/a\n{one} refs/tags/t\n^{two}\n{two} refs/tags/u\n");
     fs::write(git.path().join("packed-refs"), text).unwrap();
-    // A folder without references is in the way.
+    // A folder without references has the name.
     fs::create_dir_all(git.path().join("refs/tags/t")).unwrap();
     let refs = PackedRefs::lock(&git).unwrap();
     refs.unpack("refs/tags/t").unwrap();

@@ -61,7 +61,7 @@ impl LiveQueue {
         let mut queue = Self::default();
         let mut holds = Holds::default();
         let mut earliest: Option<Timestamp> = None;
-        // What was deleted is a row that nobody counts.
+        // A deleted issue keeps its row.
         let there = |issue: &&Issue| issue.status != Status::Tombstone;
         for issue in issues.into_iter().filter(there) {
             queue.total += 1;
