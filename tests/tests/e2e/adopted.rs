@@ -6,6 +6,7 @@ use crate::landing::{
 };
 use crate::landing_settings::{Remote, checks_once, settings, theirs};
 use premath_tests::{Scratch, issue};
+use std::path::Path;
 
 /// Has a harness land the last issue and die before it closes.
 fn dies_after_landing(scratch: &Scratch, number: usize) {
@@ -84,5 +85,35 @@ fn what_may_be_pushed_is_reverted_where_it_does_not_pass_again() {
     scratch.premath(["issue", "add", "c"]).end().exits(0);
     scratch.landing_batch(OWN, "true").end().exits(0);
     assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_landing_is_not_charged_for_work_on_top_of_it_that_is_taken_off_meanwhile() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    dies_after_landing(&scratch, 1);
+    let landed = first_parents(&scratch)[0];
+    // The verification fails by another commit, which is taken off before it ends.
+    let verify = format!(
+        "[ ! -e src/theirs.txt ] || {{ git -C '{}' update-ref refs/heads/{TARGET} {landed}; exit 1; }}",
+        scratch.root.display()
+    );
+    let batch = |verify: &str| {
+        let batch = scratch.landing_batch(OWN, verify);
+        batch.args(["--sandbox", "none"]).end()
+    };
+    let put = scratch.run(Path::new("sh")).args(["-c", &theirs(&scratch)]);
+    put.end().exits(0);
+    batch(&verify);
+    for step in scratch.steps_of("a") {
+        let classes = step["failureClasses"].to_string();
+        assert!(!classes.contains("check_failed"), "{step}");
+    }
+    if scratch.issue("a")["status"] != "closed" {
+        batch("true").exits(0);
+    }
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(first_parents(&scratch)[0], landed);
+    every_close_is_on_the_target(&scratch);
     refs_are_accounted_for(&scratch);
 }

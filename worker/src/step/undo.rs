@@ -131,12 +131,15 @@ impl Lane {
     }
 
     /// Takes an earlier attempt's landed work off the target where it does not
-    /// pass any more.
+    /// pass any more. Where the target is not at the commit that was `judged`, other
+    /// work may have failed there: the attempt ends uncharged, and the next one judges
+    /// again.
     pub(super) fn take_off_landed(
         &mut self,
         failure: &mut StepFailure,
         attempt: &mut Attempt<'_>,
         mark: &LandedMark,
+        judged: &str,
     ) {
         if failure.cut.is_some() {
             return;
@@ -145,6 +148,16 @@ impl Lane {
             Ok(lock) => lock,
             Err(stage_error) => return self.absorb(failure, stage_error),
         };
+        self.batch.landing.refresh();
+        match self.batch.landing.tip() {
+            Ok(tip) if tip != judged => {
+                tracing::warn!(judged, tip, "the target moved while landed work was judged");
+                *failure = *StepFailure::of_interrupt();
+                return;
+            }
+            Ok(_) => {}
+            Err(error) => return self.absorb(failure, error),
+        }
         let landed = AdvancedLanding::adopt(&self.batch, attempt.claim(), mark);
         if let Err(error) = self.take_off(failure, &attempt.log.step_id(), landed) {
             self.absorb(failure, error);

@@ -78,7 +78,7 @@ impl Lane {
         let tree = step.after.clone();
         match self.adopt(attempt, &owner, &step.base, tree, mark) {
             Err(StageError::Failed(mut failure)) => {
-                self.take_off_landed(&mut failure, attempt, mark);
+                self.take_off_landed(&mut failure, attempt, mark, &step.base.commit);
                 Err(failure.into())
             }
             admitted => admitted,

@@ -179,7 +179,8 @@ impl Lane {
         self.judge_failure(&mut step.attempt.log, &mut failure);
         // What landed earlier does not pass any more.
         if let Some(mark) = &step.landed {
-            self.take_off_landed(&mut failure, &mut step.attempt, mark);
+            let judged = &step.base.commit;
+            self.take_off_landed(&mut failure, &mut step.attempt, mark, judged);
         }
         failure.into()
     }
