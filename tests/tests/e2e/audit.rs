@@ -647,3 +647,19 @@ fn what_a_person_merged_and_the_target_follows_is_consistent() {
     git(&["branch", "-q", "-D", TARGET]);
     audit();
 }
+
+#[test]
+fn an_issue_that_was_deleted_lacks_no_proof() {
+    let scratch = Scratch::with_issues(1, &["a", "b"].map(issue));
+    scratch
+        .premath(["issue", "delete", "a", "--reason", "twice"])
+        .end()
+        .exits(0);
+    scratch
+        .premath(["issue", "close", "b", "--reason", "by hand"])
+        .end()
+        .exits(0);
+    let audit = scratch.premath(["audit"]).end();
+    let said = "1 issue(s) were not closed by a step";
+    assert!(audit.stdout.contains(said), "{}", audit.stdout);
+}

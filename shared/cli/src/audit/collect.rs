@@ -3,6 +3,7 @@
 use super::signers::Signers;
 use crate::error::CliError;
 use crate::paths;
+use premath_kernel::issue::{Issue, Status};
 use premath_kernel::policy::landing::DEFAULT_TARGET;
 use premath_kernel::record::audit::{
     AuditFacts, IssueState, UnsealedChange, WitnessFile, WitnessRef, streams_of,
@@ -51,9 +52,10 @@ pub(super) fn facts(
     Ok((facts, unreadable))
 }
 
-fn state(issue: &premath_kernel::issue::Issue) -> IssueState {
+fn state(issue: &Issue) -> IssueState {
     IssueState {
         is_closed: issue.status.is_terminal(),
+        is_deleted: issue.status == Status::Tombstone,
         closed_by: issue.closed_by_step.as_deref().map(Into::into),
     }
 }

@@ -27,7 +27,7 @@ fn a_batch_that_can_be_resumed_is_not_a_fault_and_its_leases_wait_for_it() {
             "pid": 1, "started": 1}}})]);
     let said = scratch.doctor_is_content();
     assert!(said.contains("the same command resumes it"), "{said}");
-    assert!(said.contains("the lease of w expired"), "{said}");
+    assert!(said.contains("the lease of w is over"), "{said}");
     assert!(said.contains("w.b.1 has no trajectory row"), "{said}");
 }
 

@@ -98,7 +98,7 @@ fn issues(scene: &Scene<'_>) -> Vec<InventoryItem> {
     let mut items = Vec::new();
     for (id, issue) in &scene.known.issues {
         if let LeaseLook::Over(owner) = &issue.lease {
-            let reason = format!("{}, but the lease of {owner} expired", issue.status);
+            let reason = format!("{}, but the lease of {owner} is over", issue.status);
             items.push(
                 InventoryItem::new(Kind::Issue, id.as_str(), standing, reason)
                     .advice(format!(

@@ -18,7 +18,8 @@ pub(super) struct ClosedWitness<'a> {
 impl<'a> Audit<'a> {
     pub(super) fn closed(&mut self) {
         let facts = self.facts;
-        let by_none = |state: &&IssueState| state.is_closed && state.closed_by.is_none();
+        let by_none =
+            |state: &&IssueState| state.is_closed && !state.is_deleted && state.closed_by.is_none();
         let by_none = facts.issues.values().filter(by_none).count();
         if by_none > 0 {
             self.note(format!(

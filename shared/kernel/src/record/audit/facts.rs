@@ -56,6 +56,8 @@ pub struct AuditRow {
 pub struct IssueState {
     /// Whether its status is `closed`.
     pub is_closed: bool,
+    /// Whether it was deleted, which counts as closed.
+    pub is_deleted: bool,
     /// The step that closed it.
     pub closed_by: Option<StepId>,
 }
