@@ -19,6 +19,19 @@ fn crew(lanes: usize) -> Crew {
     }
 }
 
+/// A batch with more worktrees than lanes, all of which have booted.
+fn with_worktrees(worktrees: usize, lanes: usize) -> Machine {
+    let crew = Crew {
+        worktrees,
+        ..crew(lanes)
+    };
+    let mut m = Machine::new(crew, machine(lanes).allowance);
+    for lane in 0..worktrees {
+        m.handle::<&str>(MachineEvent::Booted(lane), NOW);
+    }
+    m
+}
+
 fn with_spare(lanes: usize, spare: usize, patience: Duration) -> Machine {
     Machine::new(
         Crew {
@@ -494,13 +507,7 @@ fn lanes_are_made_one_after_the_other_and_get_work() {
 
 #[test]
 fn a_lane_is_left_where_one_was_removed_for_another_that_cannot_be_made() {
-    let crew = Crew {
-        worktrees: 2,
-        ..crew(1)
-    };
-    let mut m = Machine::new(crew, machine(1).allowance);
-    m.handle::<&str>(MachineEvent::Booted(0), NOW);
-    m.handle::<&str>(MachineEvent::Booted(1), NOW);
+    let mut m = with_worktrees(2, 1);
     m.handle(passed(&[(0, "a")]), NOW);
     assert_eq!(
         ask(&mut m, ControlEvent::AddLanes(1)),

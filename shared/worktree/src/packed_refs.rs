@@ -5,9 +5,10 @@
 //! lock, as git does (`refs/packed-backend.c`).
 
 use git2::{Error, ErrorClass, ErrorCode, Repository};
-use premath_platform::file::read_regular;
+use premath_platform::file::is_absent;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 const LOCK: &str = "packed-refs.lock";
 /// The file while it is written.
 const NEW: &str = "packed-refs.premath-new";
+/// How much of it is read: a million references are about 80 MB. A step without
+/// isolation can make it longer.
+const LENGTH_MAX: u64 = 256 << 20;
 /// How long another process may have the lock; git's default
 /// (`core.packedRefsTimeout`).
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -94,12 +98,24 @@ impl Drop for PackedRefs {
     }
 }
 
-/// Reads the file; no text where there is none. It is replaced, so that a link to it
-/// would be lost.
+/// Reads the file; no text where there is none. It is replaced later, so a symbolic
+/// link is an error: it would be lost.
 fn read(packed: &Path) -> io::Result<Vec<u8>> {
-    match fs::symlink_metadata(packed) {
-        Ok(meta) if meta.is_symlink() => Err(io::Error::other("it is a symbolic link")),
-        _ => Ok(read_regular(packed)?.unwrap_or_default()),
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = openat(CWD, packed, flags, Mode::empty()).map_err(io::Error::from);
+    let file = match opened {
+        Err(error) if is_absent(&error) => return Ok(Vec::new()),
+        opened => File::from(opened?),
+    };
+    let found = file.metadata()?;
+    if !found.is_file() || found.len() > LENGTH_MAX {
+        return Err(io::Error::other("not a regular file of at most 256 MiB"));
+    }
+    let mut text = Vec::new();
+    file.take(LENGTH_MAX + 1).read_to_end(&mut text)?;
+    match text.len() as u64 > LENGTH_MAX {
+        true => Err(io::Error::other("it grows")),
+        false => Ok(text),
     }
 }
 

@@ -44,9 +44,9 @@ pub(crate) fn delete_by<T>(
     }
 }
 
-/// A repository in which a reference is not packed, nor can be.
+/// A repository in which a reference is not packed, and stays so.
 ///
-/// libgit2 may not delete a packed one: see [`PackedRefs`].
+/// A packed one must not be deleted by libgit2: see [`PackedRefs`].
 struct Unpacked {
     git: Repository,
     _packed: PackedRefs,

@@ -9,15 +9,7 @@ fn mend_due(lane: LaneIndex) -> MachineEvent<&'static str> {
 /// A batch with one lane and a spare worktree, which works on `b` while the work
 /// of `a` is in the landing queue.
 fn one_at_work() -> Machine {
-    let mut m = Machine::new(
-        Crew {
-            worktrees: 2,
-            ..crew(1)
-        },
-        machine(1).allowance,
-    );
-    m.handle::<&str>(MachineEvent::Booted(0), NOW);
-    m.handle::<&str>(MachineEvent::Booted(1), NOW);
+    let mut m = with_worktrees(2, 1);
     assert_eq!(m.handle(passed(&[(0, "a")]), NOW), [dispatch(0, "a")]);
     assert_eq!(m.handle(done(0), NOW), [Effect::Pass]);
     assert_eq!(m.handle(passed(&[(1, "b")]), NOW), [dispatch(1, "b")]);
@@ -47,16 +39,7 @@ fn an_agent_mends_its_work_at_once_where_a_lane_is_free() {
 
 #[test]
 fn those_who_wait_to_mend_come_in_their_order_and_before_new_issues() {
-    let mut m = Machine::new(
-        Crew {
-            worktrees: 4,
-            ..crew(2)
-        },
-        machine(2).allowance,
-    );
-    for lane in 0..4 {
-        m.handle::<&str>(MachineEvent::Booted(lane), NOW);
-    }
+    let mut m = with_worktrees(4, 2);
     m.handle(passed(&[(0, "a"), (1, "b")]), NOW);
     m.handle(done(0), NOW);
     m.handle(passed(&[(2, "c")]), NOW);

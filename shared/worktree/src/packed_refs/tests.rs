@@ -69,3 +69,20 @@ fn nothing_is_written_while_another_process_has_a_lock() {
     assert_eq!(packed(&git), text);
     assert!(git.path().join("refs/heads/a.lock").exists());
 }
+
+#[test]
+fn a_file_that_is_a_link_or_too_long_is_left_alone() {
+    let (folder, git, one) = repository();
+    let (packed, elsewhere) = (git.path().join("packed-refs"), folder.path().join("x"));
+    let text = format!("{one} refs/heads/a\n");
+    fs::write(&elsewhere, &text).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &packed).unwrap();
+    let unpack = || PackedRefs::lock(&git).unwrap().unpack("refs/heads/a");
+    unpack().unwrap_err();
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), text);
+    fs::remove_file(&packed).unwrap();
+    let long = File::create_new(&packed).unwrap();
+    long.set_len(LENGTH_MAX + 1).unwrap();
+    unpack().unwrap_err();
+    assert_eq!(long.metadata().unwrap().len(), LENGTH_MAX + 1);
+}
