@@ -142,6 +142,8 @@ pub(crate) enum Effect<C> {
     Cancel(LaneIndex),
     /// Make a worktree for a lane that an operator adds.
     MakeLane,
+    /// There are so many lanes now.
+    Lanes(usize),
     /// Have running attempts finish, as the first signal does.
     Drain,
     /// End running attempts, as a further signal does.
@@ -174,10 +176,21 @@ pub(crate) struct Crew {
     pub(crate) lanes: usize,
     /// How many spare worktrees may be made.
     pub(crate) spare: usize,
+    /// How many more with each lane that an operator adds.
+    pub(crate) spare_per_lane: usize,
     /// How long work waits for the landing before one is made.
     pub(crate) patience: Duration,
     /// Whether worktrees can be made for more lanes.
     pub(crate) can_grow: bool,
+}
+
+impl Crew {
+    /// Lets there be spare worktrees for the lanes that there are now.
+    const fn fit_spare(&mut self, lanes_before: usize) {
+        let more = self.lanes.saturating_sub(lanes_before) * self.spare_per_lane;
+        let fewer = lanes_before.saturating_sub(self.lanes) * self.spare_per_lane;
+        self.spare = (self.spare + more).saturating_sub(fewer);
+    }
 }
 
 /// What a worktree is made for.
@@ -340,7 +353,12 @@ impl Machine {
     pub(crate) fn handle<C>(&mut self, event: MachineEvent<C>, now: Timestamp) -> Vec<Effect<C>> {
         let mut effects = Vec::new();
         let looks = matches!(event, MachineEvent::WorkDone(_) | MachineEvent::Looked);
+        let lanes = self.crew.lanes;
         self.take_in(event, now, &mut effects);
+        if self.crew.lanes != lanes {
+            self.crew.fit_spare(lanes);
+            effects.push(Effect::Lanes(self.crew.lanes));
+        }
         self.advance(&mut effects);
         if looks && self.needs_spare(now) {
             self.making = Some(Making::Spare);

@@ -138,6 +138,7 @@ fn crew_of(plan: &Plan) -> Crew {
         worktrees,
         lanes: plan.lanes,
         spare: rule.spare.saturating_sub(worktrees - plan.lanes),
+        spare_per_lane: usize::from(settings.verify_slots.is_none()),
         patience: rule.patience,
     }
 }
@@ -269,6 +270,7 @@ impl Shell<'_> {
                 Effect::Retire(lane) => self.lanes[lane].retire(),
                 Effect::MakeSpare => self.make_spare(),
                 Effect::MakeLane => self.make_lane(),
+                Effect::Lanes(lanes) => self.batch.set_lanes(lanes),
                 Effect::Unpass => self.pass_wanted = false,
                 Effect::Cancel(lane) => self.cancel_attempt(lane),
                 Effect::Drain => self.batch.interrupt.ask(Level::Drain),

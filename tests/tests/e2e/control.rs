@@ -487,6 +487,30 @@ fn lanes_are_added_and_removed_while_the_batch_runs() {
     );
 }
 
+/// Each verification waits for another one that runs beside it.
+const MEETS: &str = r#"touch "$HOME/verifies-$PREMATH_ISSUE_ID"
+for i in $(seq 400); do
+  [ "$(ls "$HOME" | grep -c verifies-)" -lt 2 ] || exit 0; sleep 0.05
+done; exit 1"#;
+
+#[test]
+fn the_work_of_an_added_lane_is_verified_beside_that_of_the_first() {
+    let scratch = Scratch::with_issues(0, &[issue("a"), issue("b")]);
+    let run = scratch.landing_batch(WORK, MEETS);
+    let batch = run.args(["--lanes", "1"]).start();
+    let mut ground = Ground {
+        scratch,
+        batch: Some(batch),
+    };
+    ground.started(&["a"]);
+    ground.premath(&["batch", "lanes", "add", "1"]).exits(0);
+    ground.started(&["b"]);
+    ground.finish(0);
+    for id in ["a", "b"] {
+        assert_eq!(ground.scratch.steps_of(id).len(), 1, "{id}");
+    }
+}
+
 #[test]
 fn lanes_that_were_named_are_not_added_to() {
     let mut ground = Ground::start(1, &["a"], &[]);

@@ -14,6 +14,7 @@ use premath_kernel::policy::landing_queue::{
     CheckEnd, CheckStart, LandingQueue, Part, QueueBounds, QueueStep, Ticket,
 };
 use premath_kernel::policy::retry;
+use premath_kernel::policy::slots::SlotRule;
 use premath_memory::LandingLock;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -223,6 +224,14 @@ impl SharedQueue {
 }
 
 impl Batch {
+    /// Takes in that an operator added or removed lanes: the slots of verifications
+    /// follow, unless the settings name their number.
+    pub fn set_lanes(&self, lanes: usize) {
+        let slots = SlotRule::of(self.settings.verify_slots, lanes).at_once;
+        let set = |state: &mut QueueState| state.queue.set_slots(slots);
+        self.landing_queue.change(set);
+    }
+
     /// Adds finished work to the landing queue.
     pub(crate) fn join_landing(&self, priority: i64, issue_id: &IssueId) -> LandingPlace<'_> {
         let joined = |state: &mut QueueState| state.queue.join(priority, issue_id);

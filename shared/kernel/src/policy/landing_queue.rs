@@ -179,6 +179,12 @@ impl LandingQueue {
         }
     }
 
+    /// Changes how many places may be verified at once. What runs continues, even
+    /// where that is more.
+    pub fn set_slots(&mut self, slots: usize) {
+        self.slots = slots.max(1);
+    }
+
     /// Reserves the next landing for an issue; `false` where another one has it,
     /// and while work is in the queue that assumes nothing. Nothing else lands
     /// until it is released.

@@ -300,3 +300,22 @@ fn work_that_assumes_nothing_never_waits_as_one_that_conflicts() {
     assert!(queue.passed(t[0]));
     assert_eq!(queue.next(t[0]), QueueStep::Land);
 }
+
+#[test]
+fn slots_may_change_while_work_is_verified() {
+    let mut queue = bounded(19, 1);
+    let t: Vec<_> = (0..3)
+        .map(|n| queue.join(1, &format!("bd-{n}").into()))
+        .collect();
+    assert_eq!(start(&mut queue, t[0]), []);
+    assert_eq!(queue.next(t[1]), QueueStep::Wait);
+    queue.set_slots(2);
+    assert_eq!(start(&mut queue, t[1]), [t[0]]);
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
+    // What runs continues.
+    queue.set_slots(0);
+    assert!(queue.passed(t[1]));
+    assert_eq!(queue.next(t[2]), QueueStep::Wait);
+    assert!(queue.passed(t[0]));
+    assert_eq!(start(&mut queue, t[2]), [t[0], t[1]]);
+}
