@@ -15,6 +15,7 @@ pub mod history;
 mod index_entry;
 pub mod inventory;
 pub mod landing;
+mod merged_index;
 mod mode;
 pub mod ownership;
 mod packed_refs;

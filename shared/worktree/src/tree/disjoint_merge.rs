@@ -114,7 +114,9 @@ fn are_apart(ours: &Changes, theirs: &Changes) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Merged;
     use super::*;
+    use crate::merged_index::clashes;
     use git2::{Signature, Time};
 
     /// A sequence of numbers that a seed determines.
@@ -132,11 +134,12 @@ mod tests {
 
     type Files = BTreeMap<String, (i32, String)>;
 
+    const NAMES: [&str; 8] = ["a", "b", "c", "a/x", "a/y", "b/x", "b/y/z", "d/e/f"];
+
     /// Changes some of the files, as work does it: some are moved.
     fn change(files: &mut Files, numbers: &mut Numbers) {
         for _ in 0..=numbers.below(3) {
-            let names = ["a", "b", "c", "a/x", "a/y", "b/x", "b/y/z", "d/e/f"];
-            let name = names[usize::try_from(numbers.below(8)).unwrap()];
+            let name = NAMES[usize::try_from(numbers.below(8)).unwrap()];
             let is_below = |other: &String| {
                 other.starts_with(&format!("{name}/")) || name.starts_with(&format!("{other}/"))
             };
@@ -188,7 +191,7 @@ mod tests {
     fn the_tree_is_the_one_that_gits_merge_makes() {
         let folder = tempfile::tempdir().unwrap();
         let git = Repository::init(folder.path()).unwrap();
-        let (mut apart, mut together) = (0, 0);
+        let (mut apart, mut together, mut clashing) = (0, 0, 0);
         for seed in 0..600 {
             let mut numbers = Numbers(seed);
             let mut files = Files::new();
@@ -207,10 +210,68 @@ mod tests {
                     assert_eq!(tree, merged.write_tree_to(&git).unwrap(), "{seed}");
                     apart += 1;
                 }
-                None => together += 1,
+                None if clashes(&merged).unwrap().is_empty() => {
+                    let tree = merged.write_tree_to(&git).unwrap();
+                    let trees = [base, tip, work].map(|id| tree_of(&git, id));
+                    assert_kept(&git, trees, tree, seed);
+                    together += 1;
+                }
+                None => clashing += 1,
             }
         }
-        assert!(apart > 100 && together > 100, "{apart} {together}");
+        let counts = [apart, together, clashing];
+        assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+    }
+
+    fn tree_of(git: &Repository, commit: Oid) -> Oid {
+        git.find_commit(commit).unwrap().tree_id()
+    }
+
+    /// Asserts that a path is there after a merge as the side has it that changed it.
+    fn assert_kept(git: &Repository, [base, ours, theirs]: [Oid; 3], merged: Oid, seed: u64) {
+        let leaf = |tree: Oid, path: &str| {
+            let tree = git.find_tree(tree).unwrap();
+            let entry = tree.get_path(std::path::Path::new(path)).ok()?;
+            let leaf = (mode_of(&entry), entry.id());
+            (!is_folder(&leaf)).then_some(leaf)
+        };
+        for path in NAMES {
+            let [base, ours, theirs, merged] =
+                [base, ours, theirs, merged].map(|tree| leaf(tree, path));
+            if ours == base {
+                assert_eq!(merged.is_some(), theirs.is_some(), "{seed}: {path}");
+            }
+            if theirs == base {
+                assert_eq!(merged.is_some(), ours.is_some(), "{seed}: {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_conflicts_with_one_that_is_added_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = Repository::init(folder.path()).unwrap();
+        let file = |name: &str, mode: i32| (name.to_owned(), (mode, name.to_owned()));
+        let plain = 0o100_644;
+        let files = Files::from(["kept", "out/f1", "out/f2"].map(|name| file(name, plain)));
+        let base = commit(&git, &files, &[]);
+        let mut added = files.clone();
+        added.extend([file("out/ga", plain)]);
+        let added = commit(&git, &added, &[base]);
+        git.reference("refs/heads/main", base, true, "test")
+            .unwrap();
+        git.set_head("refs/heads/main").unwrap();
+        let tree = Tree::open(folder.path()).unwrap();
+        for mode in [plain, 0o120_000] {
+            let replaced =
+                Files::from([file("kept", plain), file("out", mode), file("out-x", plain)]);
+            let replaced = commit(&git, &replaced, &[base]);
+            for [tip, work] in [[added, replaced], [replaced, added]] {
+                let merged = tree.merged(&tip.to_string(), &work.to_string()).unwrap();
+                let paths = ["out", "out/ga"].map(str::to_owned);
+                assert_eq!(merged, Merged::Conflict(paths.to_vec()));
+            }
+        }
     }
 
     #[test]

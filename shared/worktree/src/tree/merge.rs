@@ -3,6 +3,7 @@
 use super::aside::Aside;
 use super::beneath::path;
 use super::{Base, Tree, TreeError};
+use crate::merged_index::clashes;
 use crate::reference_deletion::delete;
 use crate::reference_write::Target;
 use git2::{Commit, Delta, Index};
@@ -140,15 +141,9 @@ impl Tree {
     /// Writes the tree of an index that a merge made.
     fn taken(&self, mut index: Index) -> Result<Merged, TreeError> {
         let failed = "write what was merged";
-        if index.has_conflicts() {
-            let conflicts = index.conflicts().map_err(self.failed(failed))?;
-            let paths: BTreeSet<String> = conflicts
-                .flatten()
-                .flat_map(|conflict| [conflict.ancestor, conflict.our, conflict.their])
-                .flatten()
-                .map(|entry| String::from_utf8_lossy(&entry.path).into_owned())
-                .collect();
-            return Ok(Merged::Conflict(paths.into_iter().collect()));
+        let clashes = clashes(&index).map_err(self.failed(failed))?;
+        if !clashes.is_empty() {
+            return Ok(Merged::Conflict(clashes.into_iter().collect()));
         }
         index
             .write_tree_to(&self.repository)
