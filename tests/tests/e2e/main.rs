@@ -88,6 +88,7 @@ mod tracker;
 mod trial;
 mod trust;
 mod turn_demands;
+mod unchecked;
 mod uninstall;
 mod upkeep;
 mod warm;

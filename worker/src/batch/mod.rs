@@ -24,6 +24,7 @@ mod revocation;
 mod room;
 mod row_feed;
 mod set_aside;
+mod settled;
 mod shared_run;
 mod supervision;
 mod warmth;
@@ -62,8 +63,6 @@ pub(crate) use landing_queue::{
 };
 use premath_evidence::{StepDemand, TurnPolicies};
 use premath_kernel::authority::LeaseAuthority;
-use premath_kernel::issue::lease::{self, LeaseState};
-use premath_kernel::issue::{Issue, Status};
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::target_sync::TargetSync;
@@ -73,9 +72,10 @@ use premath_kernel::record::live::LiveTotals;
 use premath_kernel::record::trajectory::{StepRow, action, batch_end_row};
 use premath_memory::world::LocalWorld;
 use premath_memory::{
-    IssueMemory, LandingLock, MemoryView, RepositoryUse, Trajectory, TrajectoryFileError, clock,
+    IssueMemory, MemoryView, RepositoryUse, Trajectory, TrajectoryFileError, clock,
 };
-use premath_worktree::landing::{Landing, LandingError};
+use premath_worktree::landing::Landing;
+pub(crate) use settled::Abandoned;
 pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,13 +135,6 @@ pub struct Batch {
     _in_use: RepositoryUse,
 }
 
-/// What closed an issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IssueEnd {
-    ByStep,
-    ByOperator,
-}
-
 impl Batch {
     /// Removes what processes that were killed before this batch began left
     /// half-done in the repository's shared git folder.
@@ -175,71 +168,6 @@ impl Batch {
     /// Returns whether the remote may not have what is on the target.
     pub(crate) fn owes_push(&self) -> bool {
         self.owes_push.load(Ordering::SeqCst)
-    }
-
-    /// Returns the commit that steps begin at: the target's newest one that is
-    /// not taken back.
-    ///
-    /// # Errors
-    ///
-    /// [`LandingError`].
-    pub(crate) fn landing_start(&self) -> Result<String, LandingError> {
-        // An operator may close an issue whose work is being checked: by this process, or
-        // by one that has the right to land until its checks are over.
-        let is_settled = |issue_id: &IssueId, commit: &str| match self.closed(issue_id) {
-            None => false,
-            Some(IssueEnd::ByStep) => !self.is_under_check(commit),
-            Some(IssueEnd::ByOperator) => {
-                !self.is_under_check(commit)
-                    && self.landing.try_lock().is_ok_and(|lock| lock.is_some())
-            }
-        };
-        self.landing.start(is_settled)
-    }
-
-    /// Returns what closed an issue; none where it is not closed, or not read.
-    fn closed(&self, issue_id: &IssueId) -> Option<IssueEnd> {
-        let closed = |view: MemoryView<'_>| {
-            let issue = view.issue(issue_id);
-            let issue = issue.filter(|issue| issue.status == Status::Closed)?;
-            Some(match issue.closed_by_step {
-                Some(_) => IssueEnd::ByStep,
-                None => IssueEnd::ByOperator,
-            })
-        };
-        self.memory.view(closed).ok().flatten()
-    }
-
-    /// Takes landings off the target that a harness left unchecked when it died.
-    /// Where another process lands, they are left to the steps that adopt them.
-    fn take_back_unchecked(&self) -> Result<(), LandingError> {
-        match self.landing.try_lock()? {
-            Some(_lock) => self
-                .take_back_unless(|issue| issue.status == Status::Closed)
-                .map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// Does so with the right to land, which a process keeps while its landings are
-    /// checked; returns whether there were any. A landing whose issue has no lease, or
-    /// the lease of a process that lives, is left to the step that adopts it.
-    pub(crate) fn take_back_abandoned(&self, _lock: &LandingLock) -> Result<bool, LandingError> {
-        let seen = clock::observe();
-        self.take_back_unless(|issue| lease::state(Some(issue), &seen) != LeaseState::Stale)
-    }
-
-    /// Takes unchecked landings back but those of certain issues. Where issue memory
-    /// cannot be read, nothing is taken back on a guess.
-    fn take_back_unless(&self, stays: impl Fn(&Issue) -> bool) -> Result<bool, LandingError> {
-        let count = self.landing.take_back_unchecked(|issue_id| {
-            let stays = |view: MemoryView<'_>| view.issue(issue_id).is_some_and(&stays);
-            self.memory.view(stays).unwrap_or(true)
-        })?;
-        if count > 0 {
-            tracing::warn!(count, "took landings back that were left unchecked");
-        }
-        Ok(count > 0)
     }
 
     /// Returns whether landed work may not be pushed yet, to one caller.

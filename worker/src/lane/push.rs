@@ -4,14 +4,13 @@
 use super::Lane;
 use super::command::{CommandError, CommandOwner, Phase, Ran};
 use crate::cause::chain;
-use crate::interrupt::{LOOK, Level};
 use crate::settings::trusted_path;
 use crate::witness;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
 use premath_memory::{artifact, clock};
-use premath_worktree::landing::{LandingError, LastPush};
+use premath_worktree::landing::LastPush;
 use std::time::Duration;
 
 /// How long git has, where it is killed, to remove its locks: here, and at a remote
@@ -76,7 +75,7 @@ impl Lane {
         let batch = self.batch.clone();
         // The tip after the right to push: another lane must not push a later one
         // in between.
-        let commit = self.settled_tip();
+        let commit = batch.settled_tip().map_err(|error| chain(&error));
         if commit
             .as_ref()
             .ok()
@@ -108,39 +107,6 @@ impl Lane {
         let commit = last.commit.as_deref().unwrap_or_default();
         batch.note_push(remote, commit, last.failure.as_ref());
         has_passed
-    }
-
-    /// Returns the newest commit of the target that is not taken off again:
-    /// without work whose issue is yet to close, or else the tip while nothing is
-    /// landing.
-    fn settled_tip(&self) -> Result<String, String> {
-        let landing = &self.batch.landing;
-        let reason = |error: LandingError| chain(&error);
-        if landing.rule().defers_close() {
-            // Marked work is left out, whether it lands now or is checked.
-            return self.batch.landing_start().map_err(reason);
-        }
-        if let Some(_lock) = landing.try_lock().map_err(reason)? {
-            return self.batch.landing_start().map_err(reason);
-        }
-        let interrupt = &self.batch.interrupt;
-        let waker = interrupt.clone();
-        // Where no thread can be started, the lock is tried at each look.
-        let wait = landing.wait_for_lock(move || waker.wake()).ok();
-        loop {
-            let seen = interrupt.changes();
-            let taken = match &wait {
-                Some(wait) => wait.take().map_err(|error| chain(&error))?,
-                None => landing.try_lock().map_err(reason)?,
-            };
-            if let Some(_lock) = taken {
-                return self.batch.landing_start().map_err(reason);
-            }
-            if interrupt.level() >= Level::Kill {
-                return Err("the batch was interrupted while other work landed".to_owned());
-            }
-            interrupt.wait_since(seen, LOOK);
-        }
     }
 
     fn push(

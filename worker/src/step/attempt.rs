@@ -7,7 +7,7 @@ use super::log::StepLog;
 use super::step_failure::StepFailure;
 use super::work::WorkDone;
 use super::work_bound::WorkBound;
-use crate::batch::{Batch, LandingPlace, LandingReservation, PlaceStep};
+use crate::batch::{Abandoned, Batch, LandingPlace, LandingReservation, PlaceStep};
 use crate::interrupt::{LOOK, Level};
 use crate::lane::Lane;
 use crate::lane::watch::LeaseWatch;
@@ -183,8 +183,18 @@ impl<'a> Attempt<'a> {
             let lock = self.landing_lock()?;
             // Nothing of this process is checked, and none of another one that lives.
             let defers_close = self.batch.landing.rule().defers_close();
-            if defers_close && self.batch.take_back_abandoned(&lock)? {
-                place.moved();
+            let found = match defers_close {
+                true => self.batch.take_back_abandoned(&lock)?,
+                false => Abandoned::Nothing,
+            };
+            match found {
+                Abandoned::Nothing => {}
+                Abandoned::TakenBack => place.moved(),
+                // Others would be charged for it.
+                Abandoned::Stays => {
+                    self.batch.break_target();
+                    return Err(StepFailure::of_interrupt().into());
+                }
             }
             place.keep_lock(lock);
         }

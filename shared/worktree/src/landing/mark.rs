@@ -5,12 +5,13 @@
 //! not closed yet; any other is of a landing that did not move the target, or was taken
 //! back. Marks go when the step's row is written.
 
-use super::undo::is_reverted;
-use super::{Advance, Landing, LandingError, holds};
+use super::undo::{UNCHECKED, Undoing, is_reverted};
+use super::{Landing, LandingError, Undone, holds};
 use crate::harness_signature;
 use crate::reference_deletion::delete;
 use crate::reference_write::{Target, point};
 use crate::removal::parent_of;
+use crate::signing::Signer;
 use git2::{ErrorCode, Oid, Reference, Repository};
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::token;
@@ -28,6 +29,17 @@ pub struct LandedMark {
     pub commit: String,
     /// The generation of the lease under which it landed.
     pub generation: u64,
+}
+
+/// How far a landing has come, by its issue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It is yet to pass its check, and may be taken back.
+    No,
+    /// An operator closed its issue: it stays, whether it passed or not.
+    Kept,
+    /// It passed, and what is below it with it.
+    Passed,
 }
 
 const MARKS: &str = "refs/harness/landing";
@@ -85,7 +97,23 @@ impl Landing {
 
     /// Returns the commit that a step begins at: the target's tip, or what came
     /// before the work on it that is yet to pass its check, for that may be
-    /// taken back. `is_settled` says which of it has passed, by its issue and commit.
+    /// taken back. `settled` says how far work came, by its issue and commit.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn start(
+        &self,
+        settled: impl Fn(&IssueId, &str) -> Settled,
+    ) -> Result<String, LandingError> {
+        match self.rule().defers_close() {
+            true => self.settled_tip(settled),
+            false => self.tip(),
+        }
+    }
+
+    /// Returns the newest commit of the target without work whose issue is yet to
+    /// close: what others may have.
     ///
     /// A landing is marked before the target moves, so that a mark of every
     /// commit is there that a tip read before has. One that is taken back loses its
@@ -94,22 +122,21 @@ impl Landing {
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn start(
+    pub fn settled_tip(
         &self,
-        is_settled: impl Fn(&IssueId, &str) -> bool,
+        settled: impl Fn(&IssueId, &str) -> Settled,
     ) -> Result<String, LandingError> {
         let failed = "look for landings under way";
         let git = self.open()?;
         let mut tip = self.tip_in(&git)?;
-        if !self.rule().defers_close() {
-            return Ok(tip.to_string());
-        }
         loop {
-            let start = before_unchecked(&git, tip, &is_settled);
-            let start = start.map_err(LandingError::git(failed))?;
+            let unchecked = unchecked(&git, tip, &settled).map_err(LandingError::git(failed))?;
+            let oldest = unchecked.last().copied();
+            let before = oldest.map(|oldest| before(&git, oldest)).transpose();
+            let before = before.map_err(LandingError::git(failed))?;
             let now = self.tip_in(&git)?;
             if now == tip {
-                return Ok(start.unwrap_or(tip).to_string());
+                return Ok(before.unwrap_or(tip).to_string());
             }
             tip = now;
         }
@@ -118,41 +145,38 @@ impl Landing {
     /// Takes landings off the target that a harness left unchecked when it died:
     /// what lands on top of one of them could fail because of it. With other
     /// settings than its own, those that only a later commit verifies. Returns how
-    /// many. Only for who has the [right to land](Landing::try_lock).
+    /// each ended, the newest first. Only for who has the
+    /// [right to land](Landing::try_lock), and while nothing is checked.
     ///
     /// # Errors
     ///
     /// [`LandingError`].
     pub fn take_back_unchecked(
         &self,
-        is_closed: impl Fn(&IssueId) -> bool,
-    ) -> Result<usize, LandingError> {
+        settled: impl Fn(&IssueId, &str) -> Settled,
+        signer: Option<&Signer>,
+    ) -> Result<Vec<(String, Undone)>, LandingError> {
         let failed = "look for landings under way";
         if !self.merges() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
-        let marked = unsettled(&git, |issue_id, _| is_closed(issue_id));
-        let unchecked = marked.and_then(|marked| unchecked_from(&git, tip, &marked));
-        let unchecked = unchecked.map_err(LandingError::git(failed))?;
+        let unchecked = unchecked(&git, tip, &settled).map_err(LandingError::git(failed))?;
         let rides = |commit: &Oid| {
             let trailers = trailers_of(&git, *commit);
             trailers.is_some_and(|trailers| trailers.verified_in.is_some())
         };
-        let is_due = self.rule().defers_close() || unchecked.iter().any(rides);
-        let Some(oldest) = unchecked.last().filter(|_| is_due) else {
-            return Ok(0);
-        };
-        let before = git
-            .find_commit(*oldest)
-            .and_then(|oldest| oldest.parent_id(0));
-        let before = before.map_err(LandingError::git(failed))?;
-        let message = "premath: take back what was not checked";
-        match self.swap(&git, tip, before, message)? {
-            Advance::Done => Ok(unchecked.len()),
-            Advance::Moved => Ok(0),
+        if !self.rule().defers_close() && !unchecked.iter().any(rides) {
+            return Ok(Vec::new());
         }
+        let commits: Vec<String> = unchecked.iter().rev().map(Oid::to_string).collect();
+        let undoing = Undoing {
+            message: "premath: take back what was not checked",
+            why: UNCHECKED,
+            signer,
+        };
+        self.take_each_back(&git, commits, undoing)
     }
 
     /// Removes an issue's marks; what cannot be removed stays for the next
@@ -240,7 +264,7 @@ impl Landing {
 /// not count: a mark may be on work that its step found there.
 fn unsettled(
     git: &Repository,
-    is_settled: impl Fn(&IssueId, &str) -> bool,
+    settled: impl Fn(&IssueId, &str) -> Settled,
 ) -> Result<BTreeSet<Oid>, git2::Error> {
     let marks = git.references_glob(&format!("{MARKS}/*"))?;
     Ok(marks
@@ -249,63 +273,52 @@ fn unsettled(
         .filter(|mark| {
             let commit = mark.commit.to_string();
             let issue_id = mark.landed();
-            issue_id.is_some_and(|issue_id| !is_settled(&issue_id, &commit))
+            issue_id.is_some_and(|issue_id| settled(&issue_id, &commit) == Settled::No)
         })
         .map(|mark| mark.commit)
         .collect())
 }
 
-/// Returns the commit before the oldest landing of a tip's first-parent history that
-/// is not settled; `None` where all are. Others may have committed on top of it. A
-/// settled landing on top settles it too: what passed there contains it.
-fn before_unchecked(
+/// Returns the landings of a tip's first-parent history that are not settled, the
+/// newest first. Others may have committed on top of them. A landing on top that
+/// passed settles them too, for it contains them; one that an operator closed does not.
+fn unchecked(
     git: &Repository,
     tip: Oid,
-    is_settled: impl Fn(&IssueId, &str) -> bool,
-) -> Result<Option<Oid>, git2::Error> {
+    settled: impl Fn(&IssueId, &str) -> Settled,
+) -> Result<Vec<Oid>, git2::Error> {
     let mut sought = BTreeSet::new();
-    for commit in unsettled(git, is_settled)? {
+    for commit in unsettled(git, &settled)? {
         if holds(git, tip, &commit.to_string())? && !is_reverted(git, tip, commit)? {
             sought.insert(commit);
         }
     }
-    let (mut at, mut oldest) = (tip, None);
+    // Where its mark is gone, its issue may be open again.
+    let has_passed = |at: Oid| {
+        let trailers = trailers_of(git, at);
+        trailers.is_some_and(|of| settled(&of.issue, &at.to_string()) != Settled::Kept)
+    };
+    let (mut at, mut found) = (tip, Vec::new());
     for _ in 0..DEEPEST {
         if sought.is_empty() {
             break;
         }
-        let is_sought = sought.remove(&at);
-        if !is_sought && trailers_of(git, at).is_some() && !is_reverted(git, tip, at)? {
+        if sought.remove(&at) {
+            found.push(at);
+        } else if has_passed(at) && !is_reverted(git, tip, at)? {
             break;
         }
         let Ok(parent) = git.find_commit(at)?.parent_id(0) else {
             break;
         };
-        if is_sought {
-            oldest = Some(parent);
-        }
         at = parent;
     }
-    Ok(oldest)
+    Ok(found)
 }
 
-/// Returns the landings on top of a tip's first-parent history that are marked, the
-/// newest first.
-fn unchecked_from(
-    git: &Repository,
-    tip: Oid,
-    marked: &BTreeSet<Oid>,
-) -> Result<Vec<Oid>, git2::Error> {
-    let mut unchecked = Vec::new();
-    let mut at = tip;
-    while marked.contains(&at) {
-        unchecked.push(at);
-        match git.find_commit(at)?.parent_id(0) {
-            Ok(before) => at = before,
-            Err(_) => break,
-        }
-    }
-    Ok(unchecked)
+/// Returns the first parent of a commit.
+fn before(git: &Repository, commit: Oid) -> Result<Oid, git2::Error> {
+    git.find_commit(commit)?.parent_id(0)
 }
 
 /// Returns the commits that are marked as what a step landed, by their trailers.

@@ -12,7 +12,7 @@ mod target_sync;
 mod undo;
 
 pub use error::LandingError;
-pub use mark::LandedMark;
+pub use mark::{LandedMark, Settled};
 pub use target::Advance;
 pub use target_sync::next_base;
 pub(crate) use target_sync::{MainHead, next_base_in};

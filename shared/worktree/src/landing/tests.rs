@@ -177,7 +177,9 @@ fn landed_work_is_taken_back_without_losing_other_work() {
     let ours = put("ours", "1", &before);
     landing.advance(&before, &ours, "m").unwrap();
     assert_eq!(
-        landing.undo(&ours, &"s".into(), None).unwrap(),
+        landing
+            .take_back(std::slice::from_ref(&ours), &"s".into(), None)
+            .unwrap(),
         Undone::Reset
     );
     assert_eq!(landing.tip().unwrap(), before);
@@ -185,7 +187,10 @@ fn landed_work_is_taken_back_without_losing_other_work() {
     landing.advance(&before, &ours, "m").unwrap();
     let theirs = put("theirs", "1", &ours);
     landing.advance(&ours, &theirs, "m").unwrap();
-    let Undone::Reverted(revert) = landing.undo(&ours, &"s".into(), None).unwrap() else {
+    let Undone::Reverted(revert) = landing
+        .take_back(std::slice::from_ref(&ours), &"s".into(), None)
+        .unwrap()
+    else {
         panic!("not reverted");
     };
     assert_eq!(landing.tip().unwrap(), revert);
@@ -209,7 +214,9 @@ fn landed_work_is_taken_back_without_losing_other_work() {
     let upon = put("ours", "3", &second);
     landing.advance(&second, &upon, "m").unwrap();
     assert_eq!(
-        landing.undo(&second, &"s".into(), None).unwrap(),
+        landing
+            .take_back(std::slice::from_ref(&second), &"s".into(), None)
+            .unwrap(),
         Undone::Conflict
     );
     assert_eq!(landing.tip().unwrap(), upon);
@@ -222,7 +229,10 @@ fn what_others_may_have_read_is_reverted_and_the_target_never_goes_back() {
     let before = landing.tip().unwrap();
     let ours = commit(&git, "ours", &[Oid::from_str(&before).unwrap()]).to_string();
     landing.advance(&before, &ours, "m").unwrap();
-    let Undone::Reverted(revert) = landing.undo(&ours, &"s".into(), None).unwrap() else {
+    let Undone::Reverted(revert) = landing
+        .take_back(std::slice::from_ref(&ours), &"s".into(), None)
+        .unwrap()
+    else {
         panic!("not reverted");
     };
     assert_eq!(landing.tip().unwrap(), revert);

@@ -1,6 +1,7 @@
 //! Taking landed work off the target again.
 
 use super::{Advance, Landing, LandingError, holds};
+use crate::merged_index::clashes;
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::{Commit, Oid, Repository};
 use premath_kernel::json::id::{IssueId, StepId};
@@ -8,6 +9,18 @@ use premath_kernel::record::trailers::LandingTrailers;
 
 /// Why the harness itself reverts a landing.
 const FAILED_CHECK: &str = "which failed the check after its landing";
+pub(super) const UNCHECKED: &str = "which was left unchecked";
+
+/// How landed work is taken back.
+#[derive(Clone, Copy)]
+pub(super) struct Undoing<'a> {
+    /// The line of the target's reflog.
+    pub(super) message: &'a str,
+    /// Why, as a commit says that reverts it.
+    pub(super) why: &'a str,
+    /// Signs that commit.
+    pub(super) signer: Option<&'a Signer>,
+}
 
 /// The outcome of landed work that was to be taken back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,22 +72,19 @@ impl Landing {
         step_id: &StepId,
         signer: Option<&Signer>,
     ) -> Result<Undone, LandingError> {
-        let failed = "take the landed work back";
-        if let [first, .., last] = commits {
-            let git = self.open()?;
-            let commit = |id: &str| Oid::from_str(id).and_then(|id| git.find_commit(id));
-            let first = commit(first).map_err(LandingError::git(failed))?;
-            let before = first.parent_id(0).map_err(LandingError::git(failed))?;
-            let last = Oid::from_str(last).map_err(LandingError::git(failed))?;
-            let message = format!("premath: take back {step_id}");
-            if is_chain(&git, commits) && self.swap(&git, last, before, &message)? == Advance::Done
-            {
-                return Ok(Undone::Reset);
-            }
+        let message = format!("premath: take back {step_id}");
+        let undoing = Undoing {
+            message: &message,
+            why: FAILED_CHECK,
+            signer,
+        };
+        let git = self.open()?;
+        if commits.len() > 1 && self.reset_below(&git, commits, &message)? {
+            return Ok(Undone::Reset);
         }
         let mut undone = Undone::Reset;
         for commit in commits.iter().rev() {
-            match self.undo(commit, step_id, signer)? {
+            match self.undo(&git, commit, undoing)? {
                 Undone::Conflict => return Ok(Undone::Conflict),
                 Undone::Reset => {}
                 other => undone = other,
@@ -83,45 +93,81 @@ impl Landing {
         Ok(undone)
     }
 
-    /// Takes a landed commit off the target; only for who has the
-    /// [right to land](Landing::try_lock). No other commit is lost; a commit that reverts it
-    /// is signed where there is a signer.
-    ///
-    /// # Errors
-    ///
-    /// [`LandingError`].
-    pub(crate) fn undo(
+    /// Does so for landings that need not be on top of each other; returns how each
+    /// ended, the newest first.
+    pub(super) fn take_each_back(
         &self,
+        git: &Repository,
+        commits: Vec<String>,
+        undoing: Undoing<'_>,
+    ) -> Result<Vec<(String, Undone)>, LandingError> {
+        let is_reset = self.reset_below(git, &commits, undoing.message)?;
+        let undone = |commit: String| {
+            let undone = match is_reset {
+                true => Undone::Reset,
+                false => self.undo(git, &commit, undoing)?,
+            };
+            Ok((commit, undone))
+        };
+        commits.into_iter().rev().map(undone).collect()
+    }
+
+    /// Puts the target at the commit before the first of some, if they are all that is on
+    /// top of it, the oldest first.
+    fn reset_below(
+        &self,
+        git: &Repository,
+        commits: &[String],
+        message: &str,
+    ) -> Result<bool, LandingError> {
+        let failed = "take the landed work back";
+        let (Some(first), Some(last)) = (commits.first(), commits.last()) else {
+            return Ok(false);
+        };
+        let first = Oid::from_str(first).and_then(|id| git.find_commit(id));
+        let before = first.and_then(|first| first.parent_id(0));
+        let before = before.map_err(LandingError::git(failed))?;
+        let last = Oid::from_str(last).map_err(LandingError::git(failed))?;
+        Ok(is_chain(git, commits) && self.swap(git, last, before, message)? == Advance::Done)
+    }
+
+    /// Takes a landed commit off the target. No other commit is lost; a commit that
+    /// reverts it is signed where there is a signer.
+    fn undo(
+        &self,
+        git: &Repository,
         commit: &str,
-        step_id: &StepId,
-        signer: Option<&Signer>,
+        undoing: Undoing<'_>,
     ) -> Result<Undone, LandingError> {
         const ROUNDS: u32 = 8;
+        let Undoing {
+            message,
+            why,
+            signer,
+        } = undoing;
         let failed = "take the landed work back";
-        let git = self.open()?;
         let landed = Oid::from_str(commit)
             .and_then(|id| git.find_commit(id))
             .map_err(LandingError::git(failed))?;
         let before = landed.parent_id(0).map_err(LandingError::git(failed))?;
-        let message = format!("premath: take back {step_id}");
         for _ in 0..ROUNDS {
-            let tip = self.tip_in(&git)?;
+            let tip = self.tip_in(git)?;
             // It may have been taken back with work below it.
-            if !holds(&git, tip, commit).map_err(LandingError::git(failed))? {
+            if !holds(git, tip, commit).map_err(LandingError::git(failed))? {
                 return Ok(Undone::Reset);
             }
             // Without a check after the landing, other steps may have begun on it, and it
             // may be pushed.
             if tip == landed.id() && self.rule().defers_close() {
-                if self.swap(&git, tip, before, &message)? == Advance::Done {
+                if self.swap(git, tip, before, message)? == Advance::Done {
                     return Ok(Undone::Reset);
                 }
                 continue;
             }
-            let Some(revert) = reverted(&git, &landed, tip, (FAILED_CHECK, signer))? else {
+            let Some(revert) = reverted(git, &landed, tip, (why, signer))? else {
                 return Ok(Undone::Conflict);
             };
-            if self.swap(&git, tip, revert, &message)? == Advance::Done {
+            if self.swap(git, tip, revert, message)? == Advance::Done {
                 return Ok(Undone::Reverted(revert.to_string()));
             }
         }
@@ -184,14 +230,17 @@ fn is_chain(git: &Repository, commits: &[String]) -> bool {
 /// Returns whether the harness reverted a landed commit between it and a tip: its
 /// work is gone although the tip holds the commit.
 pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<bool, git2::Error> {
-    let reason = reason(landed, FAILED_CHECK);
+    let reasons = [FAILED_CHECK, UNCHECKED].map(|why| reason(landed, why));
     let mut after = git.revwalk()?;
     after.push(tip)?;
     after.hide(landed)?;
     for commit in after {
         let commit = git.find_commit(commit?)?;
         let message = String::from_utf8_lossy(commit.message_bytes());
-        if message.lines().any(|line| line == reason) {
+        if message
+            .lines()
+            .any(|line| reasons.iter().any(|reason| line == reason))
+        {
             return Ok(true);
         }
     }
@@ -216,7 +265,7 @@ fn reverted(
         let tip = git.find_commit(tip)?;
         let mainline = u32::from(landed.parent_count() > 1);
         let mut index = git.revert_commit(landed, &tip, mainline, None)?;
-        if index.has_conflicts() {
+        if !clashes(&index)?.is_empty() {
             return Ok(None);
         }
         let tree = git.find_tree(index.write_tree_to(git)?)?;

@@ -1,5 +1,5 @@
-use super::super::Undone;
 use super::super::tests::{commit, landing, repository};
+use super::super::{Advance, Undone};
 use super::*;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use std::fs;
@@ -101,6 +101,21 @@ fn a_mark_is_found_while_the_folders_of_others_come_and_go() {
     });
 }
 
+/// Says that the work of some issues passed, and no other.
+fn settled(passed: &[&str]) -> impl Fn(&IssueId, &str) -> Settled {
+    move |issue, _| match passed.iter().any(|one| **one == **issue) {
+        true => Settled::Passed,
+        false => Settled::No,
+    }
+}
+
+/// Takes back what is unchecked; returns how many landings were taken off the target.
+fn taken_back(landing: &Landing, settled: impl Fn(&IssueId, &str) -> Settled) -> usize {
+    let taken = landing.take_back_unchecked(settled, None).unwrap();
+    let is_off = |(_, undone): &&(String, Undone)| *undone != Undone::Conflict;
+    taken.iter().filter(is_off).count()
+}
+
 /// Makes a target with three landings on top of each other, each marked.
 fn three_landings(checked: bool) -> (tempfile::TempDir, Repository, Landing, Vec<String>) {
     let (folder, git) = repository();
@@ -135,10 +150,7 @@ fn trailers_of(issue: &str, base: &str) -> String {
 #[test]
 fn a_step_begins_below_all_that_is_yet_to_be_checked() {
     let (_folder, _git, landing, commits) = three_landings(true);
-    let start = |closed: &[&str]| {
-        let is_settled = |issue_id: &IssueId, _: &str| closed.iter().any(|one| **one == **issue_id);
-        landing.start(is_settled).unwrap()
-    };
+    let start = |passed: &[&str]| landing.start(settled(passed)).unwrap();
     assert_eq!(start(&[]), commits[0]);
     assert_eq!(start(&["a"]), commits[1]);
     assert_eq!(start(&["a", "b", "c"]), commits[3]);
@@ -146,7 +158,7 @@ fn a_step_begins_below_all_that_is_yet_to_be_checked() {
     landing.unmark(&"b".into());
     assert_eq!(start(&[]), commits[2]);
     let (_folder, _git, unchecked, commits) = three_landings(false);
-    assert_eq!(unchecked.start(|_, _| false).unwrap(), commits[3]);
+    assert_eq!(unchecked.start(settled(&[])).unwrap(), commits[3]);
 }
 
 #[test]
@@ -155,10 +167,7 @@ fn a_step_begins_below_what_is_yet_to_be_checked_and_others_built_upon() {
     let last = Oid::from_str(&commits[3]).unwrap();
     let person = commit(&git, "person", &[last]).to_string();
     landing.advance(&commits[3], &person, "m").unwrap();
-    let start = |settled: &[&str]| {
-        let is_settled = |issue: &IssueId, _: &str| settled.iter().any(|one| **one == **issue);
-        landing.start(is_settled).unwrap()
-    };
+    let start = |passed: &[&str]| landing.start(settled(passed)).unwrap();
     assert_eq!(start(&[]), commits[0]);
     assert_eq!(start(&["a"]), commits[1]);
     // What passed its check on top of others contains them.
@@ -186,7 +195,7 @@ fn a_step_does_not_begin_with_what_is_taken_back_while_it_looks() {
             landing.unmark(&"b".into());
             landing.unmark(&"c".into());
         }
-        true
+        Settled::Passed
     };
     assert_eq!(landing.start(is_settled).unwrap(), commits[1]);
 }
@@ -213,15 +222,53 @@ fn landings_are_taken_back_with_those_on_top() {
 #[test]
 fn landings_that_a_death_left_unchecked_are_taken_back() {
     let (_folder, _git, landing, commits) = three_landings(true);
-    assert_eq!(landing.take_back_unchecked(|_| true).unwrap(), 0);
-    let is_closed = |issue_id: &IssueId| **issue_id == *"a";
-    assert_eq!(landing.take_back_unchecked(is_closed).unwrap(), 2);
+    let back = |passed: &[&str]| taken_back(&landing, settled(passed));
+    assert_eq!(back(&["a", "b", "c"]), 0);
+    assert_eq!(back(&["a"]), 2);
     assert_eq!(landing.tip().unwrap(), commits[1]);
-    assert_eq!(landing.take_back_unchecked(|_| false).unwrap(), 1);
+    assert_eq!(back(&[]), 1);
     assert_eq!(landing.tip().unwrap(), commits[0]);
-    assert_eq!(landing.take_back_unchecked(|_| false).unwrap(), 0);
+    assert_eq!(back(&[]), 0);
     let (_folder, _git, unchecked, _) = three_landings(false);
-    assert_eq!(unchecked.take_back_unchecked(|_| false).unwrap(), 0);
+    assert_eq!(taken_back(&unchecked, settled(&[])), 0);
+}
+
+#[test]
+fn unchecked_landings_below_a_persons_commit_are_reverted() {
+    let (_folder, git, landing, commits) = three_landings(true);
+    let last = Oid::from_str(&commits[3]).unwrap();
+    let person = commit(&git, "person", &[last]);
+    landing
+        .advance(&commits[3], &person.to_string(), "m")
+        .unwrap();
+    assert_eq!(taken_back(&landing, settled(&["a"])), 2);
+    let tip = Oid::from_str(&landing.tip().unwrap()).unwrap();
+    assert!(git.graph_descendant_of(tip, person).unwrap());
+    for (issue, is_there) in [("a", true), ("b", false), ("c", false)] {
+        let landed = landing.landed(&issue.into()).unwrap();
+        assert_eq!(landed.is_some(), is_there, "{issue}");
+    }
+    assert_eq!(taken_back(&landing, settled(&["a"])), 0);
+    assert_eq!(landing.start(settled(&["a"])).unwrap(), tip.to_string());
+}
+
+#[test]
+fn what_an_operator_closed_settles_nothing_below_it_and_stays() {
+    let (_folder, git, landing, commits) = three_landings(true);
+    let by_hand = |kept: &'static str| {
+        move |issue: &IssueId, _: &str| match &**issue == kept {
+            true => Settled::Kept,
+            false => Settled::No,
+        }
+    };
+    assert_eq!(landing.settled_tip(by_hand("c")).unwrap(), commits[0]);
+    // Its mark goes with the next batch.
+    landing.unmark(&"c".into());
+    assert_eq!(landing.settled_tip(by_hand("c")).unwrap(), commits[0]);
+    assert_eq!(taken_back(&landing, by_hand("c")), 2);
+    let tip = Oid::from_str(&landing.tip().unwrap()).unwrap();
+    let kept = Oid::from_str(&commits[3]).unwrap();
+    assert!(git.graph_descendant_of(tip, kept).unwrap());
 }
 
 #[test]
@@ -231,10 +278,17 @@ fn what_only_a_later_commit_verifies_is_taken_back_whatever_the_settings_are() {
     let rides = commit(&git, &message, &[Oid::from_str(&commits[3]).unwrap()]).to_string();
     landing.mark(&"d".into(), 1, &rides).unwrap();
     landing.advance(&commits[3], &rides, "m").unwrap();
-    assert_eq!(landing.take_back_unchecked(|_| true).unwrap(), 0);
-    let is_closed = |issue_id: &IssueId| **issue_id == *"b";
-    assert_eq!(landing.take_back_unchecked(is_closed).unwrap(), 2);
+    assert_eq!(taken_back(&landing, settled(&["a", "b", "c", "d"])), 0);
+    assert_eq!(taken_back(&landing, settled(&["b"])), 2);
     assert_eq!(landing.tip().unwrap(), commits[2]);
+}
+
+#[test]
+fn nothing_is_for_others_before_its_issue_closes_whatever_the_settings_are() {
+    let (_folder, _git, landing, commits) = three_landings(false);
+    let tip = |passed: &[&str]| landing.settled_tip(settled(passed)).unwrap();
+    assert_eq!(tip(&["a", "b"]), commits[2]);
+    assert_eq!(tip(&["a", "b", "c"]), commits[3]);
 }
 
 #[test]
@@ -245,7 +299,6 @@ fn a_step_begins_below_a_batch_that_is_yet_to_close() {
         ..landing.rule().clone()
     };
     let landing = Landing::begin(rule, folder.path().to_path_buf()).unwrap();
-    assert_eq!(landing.start(|_, _| false).unwrap(), commits[0]);
-    let is_settled = |issue_id: &IssueId, _: &str| **issue_id == *"c";
-    assert_eq!(landing.start(is_settled).unwrap(), commits[3]);
+    assert_eq!(landing.start(settled(&[])).unwrap(), commits[0]);
+    assert_eq!(landing.start(settled(&["c"])).unwrap(), commits[3]);
 }

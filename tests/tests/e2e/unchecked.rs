@@ -1,0 +1,173 @@
+//! Landings that a harness left unchecked when it died: no other issue is
+//! charged for them, and none is pushed.
+
+use crate::landing::{OWN, TARGET, every_close_is_on_the_target, refs_are_accounted_for};
+use crate::landing_settings::{Remote, settings, theirs};
+use premath_tests::{PATIENCE, Run, Scratch, issue, until};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Nothing passes that contains the work of `a`.
+const WITHOUT_A: &str = "[landing]\ncheck_cmd = '''\n\
+     touch \"$HOME/checks-$PREMATH_ISSUE_ID\"\n\
+     [ -e \"$HOME/dead\" ] || sleep 60\n\
+     [ ! -e src/a.txt ]'''\n[verify]\nflaky_reruns = 0\n";
+
+/// Where the landing of `a` is adopted after a death, its verification waits until `b`
+/// is checked.
+const AFTER_B: &str = "[ $PREMATH_ISSUE_ID = a ] && [ -e \"$HOME/dead\" ] || exit 0\n\
+     [ ! -e \"$HOME/adopts\" ] || exit 0\n\
+     touch \"$HOME/adopts\"\n\
+     for i in $(seq 600); do [ ! -e \"$HOME/checks-b\" ] || exit 0; sleep 0.05; done";
+
+/// After the death, `b` ends when the landing of `a` is adopted, or its work begins again.
+const WITH_A: &str = "touch \"$HOME/begun-$PREMATH_ISSUE_ID\"\n\
+     case $PREMATH_ISSUE_ID in\n\
+     b) until [ -e \"$HOME/adopts\" ]; do sleep 0.02; done ;;\n\
+     a) [ ! -e \"$HOME/dead\" ] || touch \"$HOME/adopts\" ;;\n\
+     esac\n";
+
+fn work() -> String {
+    format!("{WITH_A}{OWN}")
+}
+
+fn is_there(scratch: &Scratch, name: &str) -> Option<()> {
+    scratch.home().join(name).exists().then_some(())
+}
+
+fn await_file(scratch: &Scratch, name: &str) {
+    until(PATIENCE, || is_there(scratch, name)).unwrap_or_else(|| panic!("no {name}"));
+}
+
+fn touch(scratch: &Scratch, name: &str) {
+    fs::write(scratch.home().join(name), "").unwrap();
+}
+
+/// Has a harness land `a` and die before the check; returns the run of the next one.
+fn left_unchecked(scratch: &Scratch) -> Run {
+    let run = || scratch.landing_batch(&work(), AFTER_B);
+    let killed = run().env("PREMATH_KILL_AT", "target-advanced:1").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    touch(scratch, "dead");
+    run()
+}
+
+/// Asserts that `b` landed with its first attempt, and that `a` did not land.
+#[track_caller]
+fn only_a_is_charged(scratch: &Scratch, attempts_of_b: usize) {
+    let steps = scratch.steps_of("b");
+    assert_eq!(steps.len(), attempts_of_b, "{steps:#?}");
+    let last = &steps[attempts_of_b - 1];
+    assert_eq!(last["resultClass"], "completed", "{last:#?}");
+    assert_eq!(scratch.issue("a")["status"], "blocked");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    every_close_is_on_the_target(scratch);
+}
+
+#[test]
+fn a_landing_that_another_lane_adopts_is_taken_back_before_others_land() {
+    let scratch = Scratch::with_issues(3, &["a", "b"].map(issue));
+    settings(&scratch, WITHOUT_A);
+    let (lanes, others) = scratch.lanes.split_at(1);
+    let on = |lanes: &[PathBuf], work: &str, prefix: &str| {
+        let run = scratch.landing_batch_on(lanes, work, AFTER_B);
+        run.args(["--worker-prefix", prefix])
+    };
+    // It dies when the other one has begun with `b`.
+    let until_b = "until [ -e \"$HOME/begun-b\" ]; do sleep 0.02; done\n";
+    let first = on(lanes, &format!("{until_b}{OWN}"), "first");
+    let first = first.env("PREMATH_KILL_AT", "target-advanced:1").start();
+    until(PATIENCE, || {
+        (scratch.issue("a")["status"] == "in_progress").then_some(())
+    })
+    .expect("a is claimed");
+    let second = on(others, &work(), "second").start();
+    assert_eq!(first.wait().signal, Some(9));
+    touch(&scratch, "dead");
+    second.wait().exits(1);
+    only_a_is_charged(&scratch, 1);
+}
+
+#[test]
+fn a_landing_below_a_persons_commit_is_reverted_before_others_land() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    settings(&scratch, WITHOUT_A);
+    let next = left_unchecked(&scratch);
+    let put = scratch.run(Path::new("sh"));
+    put.args(["-c", &theirs(&scratch)]).end().exits(0);
+    next.end().exits(1);
+    let theirs = scratch.file_on(TARGET, "src/theirs.txt");
+    assert_eq!(theirs.as_deref(), Some("theirs\n"));
+    let messages = scratch.messages_on(TARGET);
+    let says = |message: &&String| message.contains(", which was left unchecked.");
+    assert_eq!(messages.iter().filter(says).count(), 1, "{messages:#?}");
+    refs_are_accounted_for(&scratch);
+    only_a_is_charged(&scratch, scratch.steps_of("b").len());
+    for step in scratch.steps_of("b") {
+        let classes = step["failureClasses"].to_string();
+        assert!(!classes.contains("landing_check_failed"), "{step:#?}");
+    }
+}
+
+#[test]
+fn one_that_cannot_be_reverted_ends_the_batch_before_others_land() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    settings(&scratch, WITHOUT_A);
+    let next = left_unchecked(&scratch);
+    let theirs = theirs(&scratch).replace("theirs.txt", "a.txt");
+    scratch
+        .run(Path::new("sh"))
+        .args(["-c", &theirs])
+        .end()
+        .exits(0);
+    let ended = next.end().exits(1);
+    assert!(
+        ended.stderr.contains("was left unchecked, and stays"),
+        "{ended:?}"
+    );
+    assert_eq!(scratch.file_on(TARGET, "src/b.txt"), None);
+    for step in scratch.steps_of("b") {
+        let classes = step["failureClasses"].to_string();
+        assert!(!classes.contains("landing_check_failed"), "{step:#?}");
+    }
+}
+
+#[test]
+fn what_an_operator_closes_on_top_of_one_does_not_have_it_pushed() {
+    let scratch = Scratch::with_issues(2, &["a", "b", "c"].map(issue));
+    settings(
+        &scratch,
+        &WITHOUT_A.replace("[landing]", "[landing]\npush = \"origin\""),
+    );
+    let remote = Remote::of(&scratch);
+    // `b` lands on top of `a`.
+    let work = format!(
+        "[ $PREMATH_ISSUE_ID = a ] || until [ -e \"$HOME/checks-a\" ]; do sleep 0.02; done\n{OWN}"
+    );
+    let run = || scratch.landing_batch(&work, "true");
+    let killed = run().env("PREMATH_KILL_AT", "target-advanced:2").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    touch(&scratch, "dead");
+    let close = ["issue", "close", "b", "--reason", "done by hand"];
+    scratch.premath(close).end().exits(0);
+    run().end().exits(1);
+    await_file(&scratch, "checks-c");
+    let git = scratch.git();
+    for tip in remote.tips() {
+        let tree = git.revparse_single(&format!("{tip}^{{tree}}")).unwrap();
+        let tree = tree.into_tree().unwrap();
+        assert!(tree.get_path(Path::new("src/a.txt")).is_err(), "{tip}");
+    }
+    let steps = scratch.steps_of("c");
+    let last = steps.last().unwrap();
+    assert_eq!(last["resultClass"], "completed", "{steps:#?}");
+    let charged = steps.iter().any(|step| {
+        let classes = step["failureClasses"].to_string();
+        classes.contains("landing_check_failed")
+    });
+    assert!(!charged, "{steps:#?}");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    assert_eq!(scratch.file_on(TARGET, "src/b.txt").as_deref(), Some("x\n"));
+}
