@@ -131,10 +131,29 @@ impl Exclusion {
         self.rules.truncate(before);
     }
 
-    /// Returns whether a path is ignored; the folders above it are not.
+    /// Returns whether a path is ignored, as far as rules for the path itself say so.
     pub(super) fn excludes(&self, name: &[u8], is_folder: bool) -> bool {
-        let inner = self
-            .rules
+        self.excludes_by(&self.rules, name, is_folder)
+    }
+
+    /// Returns whether a folder is ignored, or one above it: nothing that is in it can be
+    /// exempt (gitignore(5)). The rules of all of them are there.
+    pub(super) fn excludes_folder(&self, folder: &[u8]) -> bool {
+        let ends = folder.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let ends = ends.map(|(end, _)| end).chain([folder.len()]);
+        let mut begin = 0;
+        for end in ends {
+            let count = self.rules.partition_point(|(prefix, _)| *prefix <= begin);
+            if self.excludes_by(&self.rules[..count], &folder[..end], true) {
+                return true;
+            }
+            begin = end + 1;
+        }
+        false
+    }
+
+    fn excludes_by(&self, rules: &[(usize, Arc<Gitignore>)], name: &[u8], is_folder: bool) -> bool {
+        let inner = rules
             .iter()
             .rev()
             .map(|(prefix, rules)| (name.get(*prefix..).unwrap_or(name), &**rules));

@@ -109,6 +109,7 @@ impl Tree {
             recorded: self.recorded_worktrees(),
             own: OnceCell::new(),
             exclusion: self.outer_rules()?,
+            is_hidden: Default::default(),
             has_ours: !self.is_checkout,
             descent,
             scan,
@@ -354,6 +355,8 @@ struct Walk<'a> {
     /// The same as they say now, once one may be met.
     own: OnceCell<HashSet<Vec<u8>>>,
     exclusion: Exclusion,
+    /// Whether the folder is ignored that was asked about last.
+    is_hidden: (Vec<u8>, bool),
     /// Whether the harness has files of its own among these.
     has_ours: bool,
     descent: Descent,
@@ -432,7 +435,7 @@ impl Walk<'_> {
             return true;
         } else if self.is_own(&at) {
             // No step's commit holds it.
-        } else if self.exclusion.excludes(&at, true) {
+        } else if self.excludes(&at, true) {
             self.scan.ignored.insert(at);
         } else if self.is_repository(&at) {
             self.scan.nested.insert(at);
@@ -448,11 +451,28 @@ impl Walk<'_> {
         if is_plain && self.tracked.has_file(&at) {
             return;
         }
-        if is_plain && self.exclusion.excludes(&at, false) {
+        if is_plain && self.excludes(&at, false) {
             self.scan.ignored.insert(at);
         } else {
             self.scan.paths.insert(at);
         }
+    }
+
+    /// Returns whether a path is ignored that the index does not have. A folder that it
+    /// has may be ignored for all that.
+    fn excludes(&mut self, at: &[u8], is_folder: bool) -> bool {
+        if self.exclusion.excludes(at, is_folder) {
+            return true;
+        }
+        let Some(end) = at.iter().rposition(|byte| *byte == b'/') else {
+            return false;
+        };
+        let above = &at[..end];
+        if self.is_hidden.0 != above {
+            let is_hidden = self.exclusion.excludes_folder(above);
+            self.is_hidden = (above.to_vec(), is_hidden);
+        }
+        self.is_hidden.1
     }
 
     /// Returns whether a file of rules is that of the index, with its content.

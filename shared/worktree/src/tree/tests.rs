@@ -98,6 +98,44 @@ fn ours_and_ignored_files_are_not_changes() {
 }
 
 #[test]
+fn what_is_new_in_an_ignored_folder_with_a_file_of_the_commit_is_ignored() {
+    let (scratch, tree) = Scratch::new();
+    scratch.write(".gitignore", "a/\n/b\nf/sub/\ng/*\n");
+    scratch.write("h/.gitignore", "inner\n");
+    let folders = ["a", "b", "f/sub", "g", "h/inner"];
+    let mut index = tree.repository.index().unwrap();
+    for folder in folders {
+        let file = format!("{folder}/example");
+        scratch.write(&file, "x");
+        index.add_path(Path::new(&file)).unwrap();
+    }
+    for rules in [".gitignore", "h/.gitignore"] {
+        index.add_path(Path::new(rules)).unwrap();
+    }
+    index.write().unwrap();
+    let tracked = index.write_tree().unwrap();
+    let tracked = tree.repository.find_tree(tracked).unwrap();
+    let author = Signature::now("t", "t@localhost").unwrap();
+    let head = tree.repository.head().unwrap().peel_to_commit().unwrap();
+    tree.repository
+        .commit(Some("HEAD"), &author, &author, "more", &tracked, &[&head])
+        .unwrap();
+    assert!(tree.changes().unwrap().is_empty());
+    for folder in folders {
+        scratch.write(&format!("{folder}/example"), "changed");
+        scratch.write(&format!("{folder}/secret"), "x");
+        scratch.write(&format!("{folder}/deep/secret"), "x");
+    }
+    // Nothing in an ignored folder is exempt.
+    scratch.write("a/.gitignore", "!secret\n!deep/\n");
+    scratch.write("f/new", "x");
+    let changed = folders.map(|folder| format!("{folder}/example"));
+    let mut changed: Vec<_> = changed.into_iter().chain(["f/new".to_owned()]).collect();
+    changed.sort();
+    assert_eq!(tree.changes().unwrap(), changed);
+}
+
+#[test]
 fn a_commit_holds_everything_uncommitted_with_one_set_of_trailers() {
     let (scratch, tree) = Scratch::new();
     let before = tree.state().unwrap();
