@@ -4,6 +4,7 @@ use super::beneath::path;
 use super::descent::Descent;
 use super::file_writer::FileWriter;
 use super::index_file;
+use super::named_checkout::is_of_attributes;
 use super::overlay::Leaf;
 use super::plain::PlainIndex;
 use super::scan::left_out_entry;
@@ -109,6 +110,11 @@ impl Tree {
         let names: Vec<&Path> = rest.iter().map(|(name, _)| path(name)).collect();
         if rest.len() == index.len() {
             // All of them: by names it would take a walk for each part.
+            let rules = names.iter().copied();
+            let rules: Vec<&Path> = rules.filter(|name| is_of_attributes(name)).collect();
+            self.check_out(target, &rules, |checkout| {
+                checkout.recreate_missing(true).refresh(false);
+            })?;
             let mut checkout = CheckoutBuilder::new();
             checkout.force().update_index(false);
             self.repository

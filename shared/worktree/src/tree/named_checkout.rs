@@ -112,7 +112,10 @@ impl Tree {
         adjust: impl Fn(&mut CheckoutBuilder<'_>),
     ) -> Result<(), TreeError> {
         self.must_be_ways(all)?;
-        for names in all.chunks(NAMED_MAX) {
+        // libgit2 reads attributes where they are in the worktree.
+        let (rules, others): (Vec<&Path>, Vec<&Path>) =
+            all.iter().partition(|name| is_of_attributes(name));
+        for names in rules.chunks(NAMED_MAX).chain(others.chunks(NAMED_MAX)) {
             let mut checkout = CheckoutBuilder::new();
             checkout
                 .force()
@@ -147,6 +150,12 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// Returns whether a file has attributes of its folder.
+pub(super) fn is_of_attributes(name: &Path) -> bool {
+    name.file_name()
+        .is_some_and(|name| name == ".gitattributes")
 }
 
 /// Returns mode and object of a file of a tree.

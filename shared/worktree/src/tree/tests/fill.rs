@@ -248,3 +248,39 @@ fn a_file_that_cannot_be_read_ends_the_checkout() {
     assert_eq!(error.operation, "read a file of the base");
     assert!(!tree.files.join("new").exists());
 }
+
+#[test]
+fn attributes_count_for_the_files_that_are_written_with_them() {
+    let (_scratch, tree) = Scratch::new();
+    tree.repository
+        .config()
+        .unwrap()
+        .set_str("core.autocrlf", "true")
+        .unwrap();
+    let rules = b"* text=auto\n*.sh eol=lf\n*.bin binary\nsub/* -text\nz/* eol=lf\n";
+    let mut files: Vec<File<'_>> = vec![(b".gitattributes", PLAIN, rules)];
+    let texts: [&[u8]; 5] = [b"a.txt", b"d.bin", b"run.sh", b"sub/x", b"z/x"];
+    files.extend(texts.map(|name| (name, PLAIN, b"a\nb\n".as_slice())));
+    // A tree with a submodule is not written as a whole.
+    for others in [&[][..], &[(b"s".as_slice(), SUBMODULE, b"".as_slice())]] {
+        let files = [&files[..], others].concat();
+        let commit = committed(&tree, &files);
+        let (folder, lane) = filled(&tree, &commit);
+        for name in texts {
+            let wanted: &[u8] = match name {
+                b"a.txt" => b"a\r\nb\r\n",
+                _ => b"a\nb\n",
+            };
+            let name_of = String::from_utf8_lossy(name);
+            assert_eq!(fs::read(at(&lane, name)).unwrap(), wanted, "{name_of}");
+        }
+        drop((folder, lane));
+        let lane = tree.repository.find_worktree("lane").unwrap();
+        lane.prune(None).unwrap();
+        let mut branch = tree
+            .repository
+            .find_branch("lane", git2::BranchType::Local)
+            .unwrap();
+        branch.delete().unwrap();
+    }
+}
