@@ -160,6 +160,76 @@ fn filtered_files_have_their_content_in_a_step_and_not_in_its_commit() {
 }
 
 #[test]
+fn other_encodings_and_names_of_objects_are_as_git_has_them() {
+    for mode in MODES {
+        let scratch = bare_of_lanes(&["a"]);
+        if !works(&scratch, mode) {
+            continue;
+        }
+        commit(
+            &scratch,
+            &[
+                (
+                    ".gitattributes",
+                    "*.u16 text working-tree-encoding=UTF-16LE\n*.id ident\n",
+                ),
+                ("t.u16", "h\0\n\0"),
+                ("v.id", "$Id$\n"),
+            ],
+        );
+        assert_eq!(stored(&scratch, "HEAD", "t.u16"), "h\n");
+        // As git writes it, and with more in the same encoding.
+        let work = "grep -q 'Id: ' v.id || exit 3; [ $(wc -c < t.u16) = 4 ] || exit 4\n\
+                    printf 'm\\0\\n\\0' >> t.u16; echo more >> v.id\n";
+        script(&scratch, "a", work);
+        let verify = r#"test -z "$(git status --porcelain)" && grep -q 'Id: ' v.id"#;
+        batch(&scratch, mode, verify).end().exits(0);
+        assert_eq!(scratch.steps_of("a").len(), 1, "{mode}");
+        assert_eq!(stored(&scratch, TARGET, "t.u16"), "h\nm\n", "{mode}");
+        assert_eq!(stored(&scratch, TARGET, "v.id"), "$Id$\nmore\n", "{mode}");
+        drop(looked_at(&scratch));
+    }
+}
+
+#[test]
+fn a_filter_that_fails_and_is_not_required_is_named() {
+    let scratch = rotated(&["a"]);
+    configure(&scratch, "required", "false");
+    configure(&scratch, "clean", "no-such-filter");
+    script(&scratch, "a", "echo plain > two.rot\n");
+    let ended = batch(&scratch, "none", "true").end().exits(0);
+    // As git takes it.
+    assert_eq!(stored(&scratch, TARGET, "two.rot"), "plain\n");
+    let warning = "a git filter that is not required may have failed";
+    assert!(ended.stderr.contains(warning), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no-such-filter"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_file_whose_filter_does_not_end_costs_its_issue_alone() {
+    let scratch = rotated(&["a", "b"]);
+    configure(
+        &scratch,
+        "clean",
+        "f=$(mktemp); cat > $f; ! grep -q HANG $f || sleep 600; tr a-y b-z < $f",
+    );
+    let file = scratch.root.join("harness.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let limit = "[supervision]\nverify_limit = \"2s\"\ngrace = \"100ms\"\n";
+    fs::write(file, text + limit).unwrap();
+    script(&scratch, "a", "echo HANG > a.rot\n");
+    let ended = batch(&scratch, "none", VERIFY).end().exits(1);
+    prints(&ended, "a.rot: its filter failed: it took longer");
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    assert!(!ended.stdout.contains("\"lane.disabled\""), "{ended:?}");
+    // The next batch has a lane for it.
+    script(&scratch, "a", "echo fine > a.rot\n");
+    scratch.premath(["retry", "a"]).end().exits(0);
+    batch(&scratch, "none", VERIFY).end().exits(0);
+    assert_eq!(stored(&scratch, TARGET, "a.rot"), "gjof\n");
+}
+
+#[test]
 fn a_worktree_that_git_made_is_clean_with_filtered_files() {
     for mode in MODES {
         let scratch = rotated(&["a"]);

@@ -9,7 +9,7 @@ use crate::batch::Batch;
 use crate::environment;
 use crate::interrupt::{LOOK, Level};
 use crate::sandbox::set;
-use crate::supervisor::{CommandSpec, Exit, Supervisor, SupervisorError, shell};
+use crate::supervisor::{CommandSpec, Exit, ExitCause, Supervisor, SupervisorError, shell};
 use premath_memory::StoreError;
 use premath_worktree::tree::{FilterEnd, FilterRun, FilterRunner, Filters};
 use std::fs::File;
@@ -114,6 +114,7 @@ impl FilterRunner for LaneFilters {
         );
         Ok(FilterEnd {
             passed: exit.code == Some(0),
+            was_ended: matches!(exit.cause, ExitCause::Limit | ExitCause::Exceeded(_)),
             said: said(&mut stderr, &exit).map_err(text)?,
         })
     }
@@ -191,8 +192,25 @@ fn said(stderr: &mut File, exit: &Exit) -> io::Result<String> {
     let is_of_log = |line: &str| OF_LOG.iter().any(|start| line.starts_with(start));
     let lines = lines.filter(|line| !line.is_empty() && !is_of_log(line));
     let text = lines.collect::<Vec<_>>().join("\n");
-    Ok(match text.is_empty() && exit.code != Some(0) {
-        true => format!("git ended with {:?}", exit.cause),
-        false => text,
-    })
+    let is_ended = exit.cause != ExitCause::Exited;
+    let how = (is_ended || (text.is_empty() && exit.code != Some(0))).then(|| how(exit));
+    let parts = [text, how.unwrap_or_default()];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    Ok(parts.collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns how a command ended.
+fn how(exit: &Exit) -> String {
+    match &exit.cause {
+        ExitCause::Limit => {
+            "it took longer than a verification may (`verify_limit` under [limits])".to_owned()
+        }
+        ExitCause::Exceeded(resource) => {
+            let name = resource.name();
+            format!("it exceeded its limit of {name} (`{name}` under [limits])")
+        }
+        ExitCause::Stopped => "the batch ended it".to_owned(),
+        ExitCause::SpawnFailed { message, .. } => message.clone(),
+        ExitCause::Exited => format!("git exited with {:?}", exit.code),
+    }
 }

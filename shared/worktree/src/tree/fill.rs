@@ -50,6 +50,9 @@ impl Tree {
         index.clear().map_err(self.failed(failed))?;
         let sparse = self.sparse_rules()?;
         let rest = self.fill_as_stored(target, times, sparse.as_ref(), &mut index)?;
+        if !rest.is_empty() {
+            self.show_attributes(&index)?;
+        }
         self.fill_rest(target, &rest, &mut index)?;
         index.write().map_err(self.failed(failed))?;
         let is_whole = sparse.is_none();
@@ -97,6 +100,21 @@ impl Tree {
         Ok(rest)
     }
 
+    /// Writes an index of the files with attributes alone: libgit2 reads them from it, and
+    /// finds none in a worktree without an index. It lists no other file as if that were
+    /// there: the writing of the others may fail.
+    fn show_attributes(&self, index: &Index) -> Result<(), TreeError> {
+        let failed = "write the index";
+        let shown = index_file::open(&self.index_file());
+        let mut shown = shown.map_err(self.refused("read", Path::new("index")))?;
+        shown.clear().map_err(self.failed(failed))?;
+        let all = index.iter();
+        for entry in all.filter(|entry| is_of_attributes(path(&entry.path))) {
+            shown.add(&entry).map_err(self.failed(failed))?;
+        }
+        shown.write().map_err(self.failed(failed))
+    }
+
     /// Has libgit2 write the files that take more than their content.
     fn fill_rest(
         &self,
@@ -110,11 +128,6 @@ impl Tree {
         let names: Vec<&Path> = rest.iter().map(|(name, _)| path(name)).collect();
         if rest.len() == index.len() {
             // All of them: by names it would take a walk for each part.
-            let rules = names.iter().copied();
-            let rules: Vec<&Path> = rules.filter(|name| is_of_attributes(name)).collect();
-            self.check_out(target, &rules, |checkout| {
-                checkout.recreate_missing(true).refresh(false);
-            })?;
             let mut checkout = CheckoutBuilder::new();
             checkout.force().update_index(false);
             self.repository

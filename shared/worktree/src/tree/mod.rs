@@ -177,6 +177,8 @@ pub struct Tree {
     cleaned: RefCell<HashMap<Vec<u8>, scan::StoredContent>>,
     /// What they refused in the latest look, and why.
     unfiltered: RefCell<HashMap<Vec<u8>, String>>,
+    /// Files whose filters were ended, as they were then, and why.
+    ended: RefCell<HashMap<Vec<u8>, (crate::file_stamp::FileStamp, String)>>,
 }
 
 impl std::fmt::Debug for Tree {
@@ -254,6 +256,7 @@ impl Tree {
             filters: None,
             cleaned: RefCell::default(),
             unfiltered: RefCell::default(),
+            ended: RefCell::default(),
         };
         tree.head()?;
         Ok(tree)

@@ -19,12 +19,15 @@ const FILE_MAX: u64 = 1 << 30;
 /// How many files of one look may be refused by their filters before the rest
 /// is refused unseen: each costs a run.
 const REFUSED_MAX: usize = 20;
+/// The longest line of git's with the id of an object.
+const ID_MAX: u64 = 65;
 /// The longest line of git's about an object.
 const LINE_MAX: u64 = 200;
 
 /// Has each file go through its filter and be written out behind it. Where one
-/// is refused, those before it are there.
-const SCRIPT: &str = "git hash-object -w --stdin-paths <../names >../ids; code=$?; \
+/// is refused, those before it are there. Their ids are there at once, so that the
+/// file is known at which it was ended.
+const SCRIPT: &str = "GIT_FLUSH=1 git hash-object -w --stdin-paths <../names >../ids; code=$?; \
                       git cat-file --batch <../ids >../blobs || exit 97; exit $code";
 
 /// A file on its way to a commit.
@@ -50,15 +53,21 @@ impl Tree {
                 waiting.push(taken);
             }
         }
-        let mut refused = 0;
+        let (mut refused, mut was_ended) = (0, false);
         while !waiting.is_empty() {
-            if refused == REFUSED_MAX {
+            let stop = match (was_ended, refused) {
+                (true, _) => Some("the filter of another file was ended"),
+                (_, REFUSED_MAX) => Some("too many files are refused by their filters"),
+                _ => None,
+            };
+            if let Some(why) = stop {
                 for taken in waiting {
-                    self.refuse(taken.name, "too many files are refused by their filters");
+                    self.refuse(taken.name, why);
                 }
                 break;
             }
-            let done = self.clean_some(filters, &root, &waiting)?;
+            let done;
+            (done, was_ended) = self.clean_some(filters, &root, &waiting)?;
             waiting.drain(..done);
             refused += 1;
         }
@@ -70,6 +79,12 @@ impl Tree {
         let filter = filters.of(name).filter(|_| is_fit(name))?;
         let stat = root.look(path(name)).ok()??;
         let stamp = FileStamp::of(&stat);
+        // Its filter would be ended again.
+        let ended = self.ended.borrow();
+        if let Some((_, why)) = ended.get(name).filter(|(of, _)| *of == stamp) {
+            self.refuse(name, why);
+            return None;
+        }
         let is_known = || self.known(name, stamp).is_some();
         (kind(&stat) == FileType::RegularFile && !is_known()).then_some(Taken {
             name,
@@ -79,13 +94,13 @@ impl Tree {
     }
 
     /// Has files go through their filters up to the first that is refused;
-    /// returns how many are done.
+    /// returns how many are done, and whether the filter of the last one was ended.
     fn clean_some(
         &self,
         filters: &Filters,
         root: &Beneath,
         files: &[Taken<'_>],
-    ) -> Result<usize, TreeError> {
+    ) -> Result<(usize, bool), TreeError> {
         let place = RunFolder::make(filters, false);
         let place = place.map_err(self.refused("make a folder for", Path::new("filters")))?;
         let mut list = Vec::new();
@@ -93,7 +108,7 @@ impl Tree {
             if let Err(error) = self.copy_in(&place, root, taken) {
                 self.refuse(taken.name, &error.to_string());
                 if number == 0 {
-                    return Ok(1);
+                    return Ok((1, false));
                 }
                 return self.clean_some(filters, root, &files[..number]);
             }
@@ -104,6 +119,9 @@ impl Tree {
             .map_err(self.refused("list", Path::new("filtered files")))?;
         let end = place.run(SCRIPT);
         let end = end.map_err(|why| self.filter_error("run the git filters", why))?;
+        if end.was_ended {
+            return self.ended_at(filters, root, (&place, &end), files);
+        }
         let read = self.take_out(filters, &place, files);
         let done = match read {
             Ok(done) => done,
@@ -112,13 +130,44 @@ impl Tree {
                 return Err(self.filter_error("read what the git filters wrote", why));
             }
         };
-        Ok(match files.get(done) {
-            None => done,
-            Some(first) => {
-                self.refuse(first.name, &said(&end));
-                done + 1
+        let Some(first) = files.get(done) else {
+            filters.warn(&end.said);
+            return Ok((done, false));
+        };
+        self.refuse(first.name, &said(&end));
+        Ok((done + 1, false))
+    }
+
+    /// Refuses the file whose filter was ended. Those before it go through theirs once
+    /// more: nothing was written out.
+    fn ended_at(
+        &self,
+        filters: &Filters,
+        root: &Beneath,
+        (place, end): (&RunFolder<'_>, &FilterEnd),
+        files: &[Taken<'_>],
+    ) -> Result<(usize, bool), TreeError> {
+        let failed = self.refused("read", Path::new("ids of filtered files"));
+        let most = (files.len() as u64 + 1) * ID_MAX;
+        let ids = place
+            .written()
+            .and_then(|written| written.read(Path::new("ids"), most));
+        let ids = ids.map_err(failed)?.unwrap_or_default();
+        let done = ids.iter().filter(|byte| **byte == b'\n').count();
+        let Some(first) = files.get(done) else {
+            return Err(self.filter_error("run the git filters", end.said.clone()));
+        };
+        if done > 0 {
+            let before = self.clean_some(filters, root, &files[..done])?;
+            if before != (done, false) {
+                return Ok(before);
             }
-        })
+        }
+        let why = said(end);
+        self.refuse(first.name, &why);
+        let mut ended = self.ended.borrow_mut();
+        ended.insert(first.name.to_vec(), (first.stamp, why));
+        Ok((done + 1, true))
     }
 
     fn copy_in(&self, place: &RunFolder<'_>, root: &Beneath, taken: &Taken<'_>) -> io::Result<()> {

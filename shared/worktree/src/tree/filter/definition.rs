@@ -47,6 +47,8 @@ pub enum FilterError {
 pub struct FilterDefinitions {
     /// Those that have a command.
     pub(super) active: BTreeSet<String>,
+    /// Whether git itself changes files: their encoding, or names of objects in them.
+    pub(super) converts: bool,
     /// Their settings, as a configuration of git has them.
     pub(super) settings: String,
     /// The settings that a repository of ours has in any case.
@@ -90,9 +92,12 @@ impl FilterDefinitions {
         let global = read_small(&global_attributes(&config));
         let global = global.map_err(|error| unread(error.to_string()))?;
         let mut named = filters(&local);
+        let mut converts = has_conversion(&local) || has_conversion(&global);
         for (at, id) in &files {
             if at.ends_with(ATTRIBUTES) {
-                named.extend(filters(main.find_blob(*id).map_err(of_git)?.content()));
+                let text = main.find_blob(*id).map_err(of_git)?;
+                named.extend(filters(text.content()));
+                converts |= has_conversion(text.content());
             }
         }
         let configured = configured(&config).map_err(of_git)?;
@@ -106,7 +111,7 @@ impl FilterDefinitions {
             keys.keys().any(|key| is_command(key)).then_some(())
         };
         named.retain(|name| has_command(name).is_some());
-        if named.is_empty() {
+        if named.is_empty() && !converts {
             return Ok(None);
         }
         let settings_of_filters = written(&named, &configured, &config);
@@ -116,6 +121,7 @@ impl FilterDefinitions {
         let keys = main.commondir().join(CRYPT);
         Ok(Some(Self {
             active: named,
+            converts,
             settings: settings_of_filters,
             common,
             files,
@@ -255,13 +261,24 @@ fn lfs_folder(main: &Repository, config: &Config) -> PathBuf {
 
 /// Returns the filters that a file of attributes names.
 fn filters(text: &[u8]) -> BTreeSet<String> {
-    String::from_utf8_lossy(text)
-        .lines()
+    let text = String::from_utf8_lossy(text);
+    let named = values(&text).filter_map(|word| word.strip_prefix("filter="));
+    named.map(str::to_owned).collect()
+}
+
+/// Returns whether a file of attributes names a conversion of git's own that libgit2
+/// does not do, or does otherwise.
+fn has_conversion(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text);
+    let encoding = |word: &str| word.starts_with("working-tree-encoding=");
+    values(&text).any(|word| word == "ident" || encoding(word))
+}
+
+/// Returns the words of a file of attributes that may set one.
+fn values(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
         .filter(|line| !line.trim_start().starts_with('#'))
         .flat_map(|line| line.split_whitespace().skip(1))
-        .filter_map(|word| word.strip_prefix("filter="))
-        .map(str::to_owned)
-        .collect()
 }
 
 /// Returns whether a file has attributes or settings and is never filtered.

@@ -1,5 +1,7 @@
-//! Files whose content git changes on the way between a commit and a checkout,
-//! by commands that the operator configured (Git LFS, git-crypt).
+//! Files whose content git changes on the way between a commit and a checkout:
+//! by commands that the operator configured (Git LFS, git-crypt), or by another
+//! encoding or the name of an object in the text, of which libgit2 does the one not at
+//! all and the other one way only.
 //!
 //! Nothing is run here: git runs the commands, confined, by the
 //! [`FilterRunner`]. It works in a folder that is made for one run, with a git
@@ -19,7 +21,7 @@ pub use definition::{FilterDefinitions, FilterError};
 use super::private::set_up;
 use crate::index_entry::unknown_entry;
 use crate::mode::FILE;
-use git2::{Index, Repository};
+use git2::{AttrValue, Index, Repository};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,8 @@ pub struct FilterRun<'a> {
 pub struct FilterEnd {
     /// Whether it exited with 0.
     pub passed: bool,
+    /// Whether it was ended: it took too long, or used too much.
+    pub was_ended: bool,
     /// The end of what it wrote to stderr.
     pub said: String,
 }
@@ -68,6 +72,8 @@ pub struct Filters {
     folder: PathBuf,
     /// A repository that has the attributes alone, to ask for them.
     attributes: Mutex<Attributes>,
+    /// What git said last while it passed.
+    warned: Mutex<String>,
 }
 
 struct Attributes(Repository);
@@ -106,7 +112,19 @@ impl Filters {
             runner,
             folder: folder.join("run"),
             attributes: Mutex::new(Attributes(attributes)),
+            warned: Mutex::default(),
         })
+    }
+
+    /// Warns of what git says although it passes: the filter of a file failed, and is not
+    /// required. Its content is taken as it is then. The same is printed once.
+    fn warn(&self, said: &str) {
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if !said.is_empty() && *warned != said {
+            said.clone_into(&mut warned);
+            let said = said.replace('\n', "; ");
+            tracing::warn!(said, "a git filter that is not required may have failed");
+        }
     }
 
     /// Returns the filter of a file.
@@ -116,12 +134,38 @@ impl Filters {
         }
         let attributes = self.attributes.lock();
         let attributes = attributes.unwrap_or_else(PoisonError::into_inner);
-        let flags = git2::AttrCheckFlags::INDEX_ONLY;
-        let name = super::beneath::path(name);
-        let found = attributes.0.get_attr_bytes(name, "filter", flags);
-        let found = String::from_utf8(found.ok()??.to_vec()).ok()?;
-        self.definitions.active.contains(&found).then_some(found)
+        if let Some(Some(filter)) = value_of(&attributes.0, name, "filter")
+            && self.definitions.active.contains(&filter)
+        {
+            return Some(filter);
+        }
+        self.definitions
+            .converts
+            .then(|| conversion_of(&attributes.0, name))
+            .flatten()
     }
+}
+
+/// Returns the value that the index's attributes give a file: the inner one is absent
+/// where the attribute is set without a value.
+fn value_of(git: &Repository, name: &[u8], attribute: &str) -> Option<Option<String>> {
+    let flags = git2::AttrCheckFlags::INDEX_ONLY;
+    let found = git.get_attr_bytes(super::beneath::path(name), attribute, flags);
+    match AttrValue::from_bytes(found.ok()?) {
+        AttrValue::True => Some(None),
+        AttrValue::String(value) => Some(Some(value.to_owned())),
+        AttrValue::False | AttrValue::Bytes(_) | AttrValue::Unspecified => None,
+    }
+}
+
+/// Returns the attribute by which git itself changes a file.
+fn conversion_of(git: &Repository, name: &[u8]) -> Option<String> {
+    let is_set = |attribute: &&str| match *attribute {
+        "ident" => value_of(git, name, "ident") == Some(None),
+        other => value_of(git, name, other).is_some_and(|value| value.is_some()),
+    };
+    let found = ["working-tree-encoding", "ident"].into_iter().find(is_set);
+    found.map(str::to_owned)
 }
 
 impl FilterDefinitions {
@@ -165,10 +209,8 @@ impl super::Tree {
     /// Returns whether the operator's checkout has a filter for a file, whatever
     /// it is.
     fn has_filter(&self, name: &[u8]) -> bool {
-        let flags = git2::AttrCheckFlags::INDEX_ONLY;
-        let name = super::beneath::path(name);
-        let found = self.history.get_attr_bytes(name, "filter", flags);
-        found.ok().flatten().is_some()
+        value_of(&self.history, name, "filter").is_some()
+            || conversion_of(&self.history, name).is_some()
     }
 
     /// Returns the definitions of the filters in use.

@@ -61,6 +61,7 @@ impl Tree {
         if !end.passed {
             return Err(self.filter_error("check filtered files out", end.said));
         }
+        filters.warn(&end.said);
         let root = self.beneath()?;
         let written = place.written();
         let written = written.map_err(self.refused("read", Path::new("filtered files")))?;

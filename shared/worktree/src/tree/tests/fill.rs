@@ -53,6 +53,8 @@ fn filled(tree: &Tree, commit: &str) -> (tempfile::TempDir, Tree) {
             false => fs::remove_file(entry.path()).unwrap(),
         }
     }
+    // A lane that is made has none.
+    fs::remove_file(git.commondir().join("worktrees/lane/index")).unwrap();
     let lane = Tree::open(&place).unwrap();
     let id = Oid::from_str(commit).unwrap();
     lane.repository.set_head_detached(id).unwrap();

@@ -8,7 +8,8 @@ use git2::Index;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Does what git does with a filter; it refuses files with the word `poison`.
+/// Does what git does with a filter; it refuses files with the word `poison`, and does not
+/// end at those with the word `endless`.
 #[derive(Debug, Default)]
 struct Rotation {
     runs: Arc<AtomicUsize>,
@@ -32,29 +33,43 @@ impl Rotation {
         }
         FilterEnd {
             passed: true,
+            was_ended: false,
             said: String::new(),
         }
     }
 
     fn write_out(run: &FilterRun<'_>) -> FilterEnd {
         let names = fs::read_to_string(run.folder.join("names")).unwrap();
-        let mut blobs = Vec::new();
+        let (mut blobs, mut ids) = (Vec::new(), String::new());
         let mut passed = true;
         for name in names.lines() {
             let text = fs::read(run.files.join(name.trim_matches('"'))).unwrap();
+            if text.starts_with(b"endless") {
+                fs::write(run.folder.join("ids"), ids).unwrap();
+                return FilterEnd {
+                    passed: false,
+                    was_ended: true,
+                    said: "it took too long".to_owned(),
+                };
+            }
             passed = !text.starts_with(b"poison");
             if !passed {
                 break;
             }
             let text = rotated(&text, 1);
             let id = Oid::hash_object(ObjectType::Blob, &text).unwrap();
+            ids.push_str(&format!("{id}\n"));
             blobs.extend(format!("{id} blob {}\n", text.len()).bytes());
             blobs.extend(text);
             blobs.push(b'\n');
         }
         fs::write(run.folder.join("blobs"), blobs).unwrap();
         let said = "no poison\n".to_owned();
-        FilterEnd { passed, said }
+        FilterEnd {
+            passed,
+            was_ended: false,
+            said,
+        }
     }
 }
 
@@ -227,6 +242,56 @@ fn a_refused_file_is_named_and_put_aside() {
     assert!(saved.get_path(Path::new("bad.rot")).is_err());
     assert!(salvage.folder.unwrap().join("bad.rot").exists());
     assert_eq!(read(&lane, "two.rot"), "keep\n");
+}
+
+#[test]
+fn a_file_whose_filter_does_not_end_is_named_and_put_aside_and_the_lane_goes_back() {
+    let (lane, runs) = filtered();
+    lane.tree.fill_filtered().unwrap();
+    for name in ["a.rot", "z.rot"] {
+        lane.write(name, "fine\n");
+    }
+    lane.write("m.rot", "endless\n");
+    let before = runs.load(Ordering::SeqCst);
+    let error = lane.tree.keep_content(&lane.base.commit).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("m.rot") && text.contains("it took too long"),
+        "{text}"
+    );
+    let ended = runs.load(Ordering::SeqCst) - before;
+    // The look, and the file before it once more.
+    assert_eq!(ended, 2);
+    let salvage = lane.tree.take_back(&lane.base, 1, &TEXT, None).unwrap();
+    let salvage = salvage.unwrap();
+    let saved = lane.tree.find_commit(&salvage.branches[0]).unwrap();
+    let saved = saved.tree().unwrap();
+    for (name, is_there) in [("a.rot", true), ("m.rot", false), ("z.rot", true)] {
+        assert_eq!(saved.get_path(Path::new(name)).is_ok(), is_there, "{name}");
+    }
+    assert!(salvage.folder.unwrap().join("m.rot").exists());
+    assert_eq!(lane.tree.changes().unwrap(), [""; 0]);
+}
+
+#[test]
+fn what_git_itself_changes_counts_as_filtered() {
+    let lane = Lane::new();
+    assert!(find(&lane).unwrap().is_none());
+    stage(&lane, ".gitattributes", "# ident\n* -ident\n");
+    assert!(find(&lane).unwrap().is_none());
+    let text = "*.id ident\n*.u16 text working-tree-encoding=UTF-16LE\n*.txt text\n";
+    stage(&lane, ".gitattributes", text);
+    let definitions = Arc::new(find(&lane).unwrap().unwrap());
+    let runner = Box::new(Rotation::default());
+    let filters = Filters::new(definitions, &lane.at("../filters"), runner).unwrap();
+    for (name, attribute) in [
+        ("a.id", Some("ident")),
+        ("d/a.u16", Some("working-tree-encoding")),
+        ("a.txt", None),
+        (".gitattributes", None),
+    ] {
+        assert_eq!(filters.of(name.as_bytes()).as_deref(), attribute, "{name}");
+    }
 }
 
 /// What a step writes decides neither which filter a file has nor where it is
