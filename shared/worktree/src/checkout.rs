@@ -5,7 +5,7 @@
 //! before the next use, and nothing is ever read from it.
 
 use crate::tree::private::{alternates, quoted, set_up, settings};
-use crate::tree::{Base, Filters, Ignored, Tree, TreeError, sweep_own};
+use crate::tree::{Base, Filters, Ignored, Tree, TreeError, TreeFault, sweep_own};
 use git2::Repository;
 use premath_platform::file::read_regular;
 use std::cell::RefCell;
@@ -39,7 +39,7 @@ impl Checkout {
             operation: "prepare the checkout",
             worktree: folder.to_path_buf(),
             detail,
-            is_of_filter: false,
+            fault: TreeFault::Git,
         };
         let of_git = |error: git2::Error| failed(error.message().to_owned());
         let of_io = |error: io::Error| failed(error.to_string());

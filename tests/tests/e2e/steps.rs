@@ -465,3 +465,22 @@ fn a_batch_with_nothing_to_do_says_how_much_waits_and_is_blocked() {
         .exits(0)
         .says("no issue was ready: 1 waiting, 1 blocked");
 }
+
+#[test]
+fn work_that_no_commit_takes_is_tried_once_and_pauses_nothing() {
+    let ids = ["a", "b", "c", "d"];
+    let scratch = Scratch::with_issues(1, &ids.map(issue));
+    fast_retries(&scratch);
+    let work = format!(
+        "[ $PREMATH_ISSUE_ID = d ] && {EDIT} || ln -s /usr/share/zoneinfo/UTC src/$PREMATH_ISSUE_ID"
+    );
+    let ended = scratch.landing_batch(&work, "true").end().exits(1);
+    for id in ["a", "b", "c"] {
+        let steps = scratch.steps_of(id);
+        assert_eq!(steps.len(), 1, "{id}: {steps:#?}");
+        let classes = &steps[0]["failureClasses"];
+        assert_eq!(*classes, serde_json::json!(["work_unfit"]), "{id}");
+    }
+    assert_eq!(scratch.issue("d")["status"], "closed");
+    assert!(!ended.stdout.contains("\"breaker.open\""), "{ended:?}");
+}

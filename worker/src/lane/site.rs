@@ -12,8 +12,8 @@ use premath_memory::{StoreError, artifact};
 use premath_worktree::checkout::Checkout;
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::{
-    Base, Filters, Ignored, KeptModules, Manifest, PrivateGit, Tree, TreeError, TreeState,
-    modules_digest,
+    Base, Filters, Ignored, KeptModules, Manifest, PrivateGit, Tree, TreeError, TreeFault,
+    TreeState, modules_digest,
 };
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -174,7 +174,7 @@ impl Lane {
             operation: "keep the git folders of submodules",
             worktree: place.to_path_buf(),
             detail: error.to_string(),
-            is_of_filter: false,
+            fault: TreeFault::Git,
         };
         let record = SetupRecord::read(setup).ok().flatten();
         let digest = record.and_then(|record| record.modules);

@@ -47,6 +47,10 @@ pub fn blame(policy: &RetryPolicy, classes: &[String]) -> Blame {
     if class == FailureClass::CheckFailed.as_str() {
         return Blame::Check;
     }
+    // The result alone is at fault, whatever is done with its issue.
+    if class == FailureClass::WorkUnfit.as_str() {
+        return Blame::Issue;
+    }
     match policy.place_of(&class).1.escalation_action {
         EscalationAction::MarkBlocked => Blame::Issue,
         EscalationAction::IssueDiscover | EscalationAction::Stop => Blame::Surroundings(class),
@@ -440,6 +444,7 @@ mod tests {
         for (class, blames) in [
             ("landing_conflict", false),
             ("budget_exceeded", false),
+            ("work_unfit", false),
             ("work_failed", true),
             ("executor_unavailable", true),
             ("flaky_execution", true),

@@ -3,7 +3,7 @@
 use super::beneath::{Beneath, kind};
 use super::overlay::Overlay;
 use super::scan::Content;
-use super::{Tree, TreeError, TreeState};
+use super::{Tree, TreeError, TreeFault, TreeState};
 use crate::reference_deletion::delete;
 use crate::signing::{Signer, SigningError, write_commit};
 use git2::Oid;
@@ -236,13 +236,19 @@ impl Tree {
         let why = self.filter_refusal(path);
         let path = String::from_utf8_lossy(path);
         let operation = "stage the changes";
-        Err(match why {
-            Some(why) => self.filter_error(operation, format!("{}: {why}", cut(&path))),
+        let detail = match why {
+            Some(why) => {
+                return Err(self.filter_error(operation, format!("{}: {why}", cut(&path))));
+            }
             None if self.has_symlink(&path) => {
                 let rule = "only links to other files of the worktree are taken";
-                self.error(operation, format!("{} leads elsewhere; {rule}", cut(&path)))
+                format!("{} leads elsewhere; {rule}", cut(&path))
             }
-            None => self.error(operation, format!("git cannot take {}", cut(&path))),
+            None => format!("git cannot take {}", cut(&path)),
+        };
+        Err(TreeError {
+            fault: TreeFault::Content,
+            ..self.error(operation, detail)
         })
     }
 }

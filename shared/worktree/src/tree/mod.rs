@@ -95,16 +95,28 @@ pub struct TreeError {
     pub worktree: PathBuf,
     /// The message of git.
     pub detail: String,
-    /// Whether a filter of the operator's refused a file.
-    pub is_of_filter: bool,
+    /// The cause.
+    pub fault: TreeFault,
+}
+
+/// What stops work with a worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeFault {
+    /// Git or the system refused an operation.
+    Git,
+    /// A filter of the operator's refused a file.
+    Filter,
+    /// No commit takes what is there.
+    Content,
 }
 
 impl TreeError {
     /// Returns the failure class.
     pub const fn class(&self) -> FailureClass {
-        match self.is_of_filter {
-            true => FailureClass::WorktreeFilter,
-            false => FailureClass::WorktreeRepository,
+        match self.fault {
+            TreeFault::Git => FailureClass::WorktreeRepository,
+            TreeFault::Filter => FailureClass::WorktreeFilter,
+            TreeFault::Content => FailureClass::WorkUnfit,
         }
     }
 }
@@ -218,7 +230,7 @@ impl Tree {
             operation: "open the repository",
             worktree: worktree.to_path_buf(),
             detail: error.message().to_owned(),
-            is_of_filter: false,
+            fault: TreeFault::Git,
         };
         let repository = opened.map_err(failed)?;
         // A configured `core.worktree` would put the files elsewhere.
@@ -316,13 +328,13 @@ impl Tree {
             operation,
             worktree: self.worktree.clone(),
             detail: cut_at(&detail, DETAIL).into_owned(),
-            is_of_filter: false,
+            fault: TreeFault::Git,
         }
     }
 
     fn filter_error(&self, operation: &'static str, detail: String) -> TreeError {
         TreeError {
-            is_of_filter: true,
+            fault: TreeFault::Filter,
             ..self.error(operation, detail)
         }
     }

@@ -10,7 +10,7 @@ use premath_kernel::json::plain::listed;
 use premath_memory::projection::ProjectionError;
 use premath_memory::{StoreError, TrajectoryFileError};
 use premath_worktree::landing::LandingError;
-use premath_worktree::tree::{FilterError, TreeError};
+use premath_worktree::tree::{FilterError, TreeError, TreeFault};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ impl BootError {
     /// Returns the failure class.
     pub fn class(&self) -> FailureClass {
         match self {
-            Self::Tree(error) if error.is_of_filter => error.class(),
+            Self::Tree(error) if error.fault == TreeFault::Filter => error.class(),
             Self::Filters(_) => FailureClass::WorktreeFilter,
             Self::Tree(_) | Self::Foreign { .. } | Self::Filter { .. } => {
                 FailureClass::WorktreeInvalid
@@ -162,7 +162,7 @@ impl BootError {
                 )),
                 FilterError::Unread { .. } => None,
             },
-            Self::Tree(error) if error.is_of_filter => Some(
+            Self::Tree(error) if error.fault == TreeFault::Filter => Some(
                 "filters run without network: fetch what they need first (for Git LFS: `git lfs \
                  fetch`)"
                     .to_owned(),
