@@ -399,13 +399,24 @@ impl MainWorktrees {
         if let Some(known) = self.0.get(common) {
             return Ok(Some(known.clone()));
         }
+        let wrong = |detail: String| StoreError::Repository {
+            path: folder.to_path_buf(),
+            detail,
+        };
         let main = Repository::open(common).map_err(|e| refused(folder, &e))?;
         let Some(root) = main.workdir() else {
-            return Err(StoreError::Repository {
-                path: folder.to_path_buf(),
-                detail: "the repository is bare; give a worktree with --repo-root".to_owned(),
-            });
+            let detail = "the repository is bare, and the harness keeps its files in the main \
+                          worktree; use a clone that has one";
+            return Err(wrong(detail.to_owned()));
         };
+        // git itself takes the folder above the git folder for it, wherever that lies.
+        if !Repository::open(root).is_ok_and(|found| found.commondir() == common) {
+            return Err(wrong(format!(
+                "the git folder {} is not in the main worktree; name that to git with `git \
+                 config core.worktree FOLDER`",
+                common.display()
+            )));
+        }
         let root = absolute(root)?;
         self.0.insert(common.to_path_buf(), root.clone());
         Ok(Some(root))
@@ -493,6 +504,27 @@ mod tests {
         let statuses = repository.statuses(None).unwrap();
         let new = statuses.iter().filter(|entry| entry.status().is_wt_new());
         assert_eq!(new.count(), 0);
+    }
+
+    #[test]
+    fn a_git_folder_elsewhere_has_no_main_worktree_but_the_one_that_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        for name in ["gits", "main"] {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        let git = Repository::init_bare(at("gits/main.git")).unwrap();
+        git.config().unwrap().set_bool("core.bare", false).unwrap();
+        let link = format!("gitdir: {}\n", at("gits/main.git").display());
+        std::fs::write(at("main/.git"), link).unwrap();
+        let error = main_worktree(&at("main")).unwrap_err().to_string();
+        assert!(error.contains("git config core.worktree"), "{error}");
+        let named = at("main").display().to_string();
+        git.config()
+            .unwrap()
+            .set_str("core.worktree", &named)
+            .unwrap();
+        assert_eq!(main_worktree(&at("main")).unwrap(), Some(at("main")));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn clashes(index: &Index) -> Result<BTreeSet<String>, git2::Error> {
             sides.iter().flatten().for_each(|entry| note(&entry.path));
         }
     }
-    // The entries are in order of their bytes: what begins with a path follows it, though
+    // The entries are sorted by their bytes: what begins with a path follows it, though
     // not at once.
     let mut begun: Vec<Vec<u8>> = Vec::new();
     for entry in index.iter() {

@@ -127,3 +127,36 @@ until [ -e "$HOME/made" ]; do sleep 0.01; done"#;
         assert_eq!(file.as_deref(), Some("x\n"), "{id}");
     }
 }
+
+/// What git offers for large repositories and the harness does not read is named, with
+/// what to do.
+#[test]
+fn an_index_that_is_split_or_sparse_is_named_with_the_way_out() {
+    let way_out = |text: &str| -> Vec<String> {
+        let start = text.find("with `git ").expect(text) + "with `git ".len();
+        let command = text[start..].split('`').next().unwrap_or_default();
+        command.split_whitespace().map(str::to_owned).collect()
+    };
+    for (name, arguments) in [
+        ("split", &["update-index", "--split-index"][..]),
+        (
+            "sparse",
+            &["sparse-checkout", "set", "--cone", "--sparse-index", "src"],
+        ),
+    ] {
+        let scratch = with_left_folder();
+        git(&scratch, &scratch.root, arguments);
+        let batch = || {
+            let run = scratch.landing_batch_on(&[], "touch src/x", "true");
+            run.args(["--lanes", "1"]).end()
+        };
+        let refused = batch();
+        assert_ne!(refused.code, Some(0), "{name}");
+        let message = format!("it is a {name} index, which is not read");
+        assert!(refused.stderr.contains(&message), "{}", refused.stderr);
+        let command = way_out(&refused.stderr);
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        git(&scratch, &scratch.root, &command);
+        batch().exits(0);
+    }
+}

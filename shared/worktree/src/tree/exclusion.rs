@@ -131,7 +131,7 @@ impl Exclusion {
         self.rules.truncate(before);
     }
 
-    /// Returns whether a path is ignored, as far as rules for the path itself say so.
+    /// Returns whether rules ignore a path, those for the folders above it left aside.
     pub(super) fn excludes(&self, name: &[u8], is_folder: bool) -> bool {
         self.excludes_by(&self.rules, name, is_folder)
     }

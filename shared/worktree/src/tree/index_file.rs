@@ -5,7 +5,7 @@
 //! has a git folder of its own, of which nothing is read; without it, or in a
 //! person's own worktree, it can write the index that is read here.
 
-use crate::mode::{FILE, LINK, SUBMODULE, is_kind};
+use crate::mode::{FILE, FOLDER, LINK, SUBMODULE, is_kind};
 use git2::{Index, Repository};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
@@ -37,6 +37,12 @@ const DEPTH_MAX: usize = 1_000;
 /// What is kept of trees.
 const TREES: &[u8] = b"TREE";
 const DIGEST: usize = 20;
+/// Where the rest of a split index is.
+const SHARED: &[u8] = b"link";
+const SPLIT: &str =
+    "it is a split index, which is not read; join it with `git update-index --no-split-index`";
+const SPARSE: &str = "it is a sparse index, which is not read; write all entries with `git \
+                      sparse-checkout reapply --no-sparse-index`";
 
 /// Opens an index file; one that is not there is empty.
 ///
@@ -122,6 +128,9 @@ fn check(content: &[u8]) -> io::Result<()> {
         let extension = rest.take(8)?;
         let size = usize::try_from(u32_at(extension, 4)).map_err(io::Error::other)?;
         let content = rest.take(size)?;
+        if extension.starts_with(SHARED) {
+            return Err(wrong(SPLIT));
+        }
         if extension.starts_with(TREES) {
             check_trees(Rest { content, at: 0 })?;
         }
@@ -179,6 +188,9 @@ impl<'a> Rest<'a> {
         let start = self.at;
         let fields = self.take(FIELDS)?;
         let mode = u32_at(fields, MODE_AT);
+        if is_kind(mode, FOLDER) {
+            return Err(wrong(SPARSE));
+        }
         if !KINDS.iter().any(|kind| is_kind(mode, *kind)) {
             return Err(wrong("an entry is neither a file nor a submodule"));
         }
@@ -201,6 +213,13 @@ impl<'a> Rest<'a> {
         name.extend_from_slice(&last[..kept]);
         name.extend_from_slice(self.take(length)?);
         let said = usize::from(flags & LENGTH);
+        if name.is_empty() && said == 0 {
+            return Err(wrong(SPLIT));
+        }
+        let said = usize::from(flags & LENGTH);
+        if name.is_empty() && said == 0 {
+            return Err(wrong(SPLIT));
+        }
         if name.len() >= PATH_MAX || !is_relative(name) {
             return Err(wrong("a name is not that of a file"));
         }
