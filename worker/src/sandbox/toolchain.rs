@@ -15,6 +15,9 @@ struct Manager {
     parts: &'static [&'static str],
 }
 
+/// A command has a folder of its own there.
+const PRIVATE: &str = "CARGO_HOME";
+
 const fn manager(
     folder: &'static str,
     variable: Option<&'static str>,
@@ -35,7 +38,7 @@ const MANAGERS: [Manager; 15] = [
         Some("RUSTUP_HOME"),
         &["toolchains", "settings.toml", "update-hashes"],
     ),
-    manager(".cargo", None, &["bin", "env"]),
+    manager(".cargo", Some(PRIVATE), &["bin", "env"]),
     manager(".nvm", Some("NVM_DIR"), &["versions"]),
     manager(".pyenv", Some("PYENV_ROOT"), &[]),
     manager(".rbenv", Some("RBENV_ROOT"), &[]),
@@ -65,7 +68,12 @@ pub(super) fn add(host: &mut HostAccess, search: &Search<'_>) {
         .collect();
     let managers = managers(search);
     for folder in &entries {
-        if host.may_read(folder) || is_home(folder, search) {
+        if is_home(folder, search) {
+            continue;
+        }
+        if host.may_read(folder) {
+            // One of the system's: its variables are for a command too.
+            add_of_manager(host, folder, &managers);
             continue;
         }
         add_folder(host, folder, &managers, search);
@@ -81,7 +89,8 @@ pub(super) fn add(host: &mut HostAccess, search: &Search<'_>) {
 /// Takes the folders of managers from what an image declares; its files are
 /// there already.
 pub(super) fn add_of_image(host: &mut HostAccess, image: &Image) {
-    for variable in MANAGERS.iter().filter_map(|manager| manager.variable) {
+    let variables = MANAGERS.iter().filter_map(|manager| manager.variable);
+    for variable in variables.filter(|variable| *variable != PRIVATE) {
         if let Some(value) = image.variable(variable) {
             host.variables.push((variable, value.into()));
         }
@@ -112,20 +121,8 @@ fn add_folder(host: &mut HostAccess, folder: &Path, managers: &[Found], search: 
 
 /// Adds what programs of a folder need beside themselves.
 fn add_installation(host: &mut HostAccess, folder: &Path, managers: &[Found], search: &Search<'_>) {
-    for found in managers {
-        if folder.starts_with(&found.root) {
-            add_manager(host, found);
-            // The programs of cargo are those of rustup.
-            if found.manager.folder == ".cargo" {
-                let rustup = managers
-                    .iter()
-                    .find(|other| other.manager.folder == ".rustup");
-                rustup
-                    .into_iter()
-                    .for_each(|found| add_manager(host, found));
-            }
-            return;
-        }
+    if add_of_manager(host, folder, managers) {
+        return;
     }
     // A package of npm's needs those beside it.
     let is_modules = |path: &&Path| path.file_name().is_some_and(|name| name == "node_modules");
@@ -151,6 +148,25 @@ fn add_installation(host: &mut HostAccess, folder: &Path, managers: &[Found], se
     }
 }
 
+/// Adds what the manager has whose programs are in a folder; `false` where there is
+/// none.
+fn add_of_manager(host: &mut HostAccess, folder: &Path, managers: &[Found]) -> bool {
+    let is_its = |found: &&Found| folder.starts_with(&found.root);
+    let Some(found) = managers.iter().find(is_its) else {
+        return false;
+    };
+    add_manager(host, found);
+    // The programs of cargo are those of rustup.
+    if found.manager.folder == ".cargo" {
+        let is_rustup = |other: &&Found| other.manager.folder == ".rustup";
+        let rustup = managers.iter().find(is_rustup);
+        rustup
+            .into_iter()
+            .for_each(|found| add_manager(host, found));
+    }
+    true
+}
+
 fn add_manager(host: &mut HostAccess, found: &Found) {
     match found.manager.parts {
         [] => host.reads(&found.root, ReadReason::Path),
@@ -161,6 +177,7 @@ fn add_manager(host: &mut HostAccess, found: &Found) {
         }
     }
     if let Some(variable) = found.manager.variable
+        && variable != PRIVATE
         && !host.variables.iter().any(|(name, _)| *name == variable)
     {
         host.variables.push((variable, found.root.clone().into()));
@@ -190,11 +207,19 @@ mod tests {
     use super::*;
 
     fn host_of(path: &[&Path], home: &Path) -> HostAccess {
-        let mut host = HostAccess::default();
+        host_with(HostAccess::default(), path, home, |_| None)
+    }
+
+    fn host_with(
+        mut host: HostAccess,
+        path: &[&Path],
+        home: &Path,
+        variable: fn(&str) -> Option<PathBuf>,
+    ) -> HostAccess {
         let search = Search {
             home: Some(home),
             path: std::env::join_paths(path).unwrap(),
-            variable: |_| None,
+            variable,
             commands: Vec::new(),
             read: Vec::new(),
             image: None,
@@ -237,6 +262,35 @@ mod tests {
         assert_eq!(
             host.variables,
             [("RUSTUP_HOME", home.join(".rustup").into())]
+        );
+    }
+
+    /// As the images of Rust have them, below `/usr`.
+    #[test]
+    fn a_toolchain_of_the_systems_has_its_variable() {
+        // A test has no variables of its own; a command finds these folders.
+        static SYSTEM: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+        let folder = tempfile::tempdir().unwrap();
+        let system = folder.path().canonicalize().unwrap();
+        for there in ["cargo/bin", "rustup/toolchains/x/bin"] {
+            std::fs::create_dir_all(system.join(there)).unwrap();
+        }
+        let system = SYSTEM.get_or_init(|| system);
+        let variable: fn(&str) -> Option<PathBuf> = |name| {
+            let folder = match name {
+                "CARGO_HOME" => "cargo",
+                "RUSTUP_HOME" => "rustup",
+                _ => return None,
+            };
+            Some(SYSTEM.get()?.join(folder))
+        };
+        let mut host = HostAccess::default();
+        host.reads(system, ReadReason::Path);
+        let path = system.join("cargo/bin");
+        let host = host_with(host, &[&path], Path::new("/nonexistent"), variable);
+        assert_eq!(
+            host.variables,
+            [("RUSTUP_HOME", system.join("rustup").into())]
         );
     }
 
