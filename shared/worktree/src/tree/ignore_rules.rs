@@ -1,11 +1,28 @@
 //! The rules of an ignore file.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// The most texts of an operator whose rules are kept.
 const KEPT_MOST: usize = 16;
+
+/// The named classes in a class of a pattern. None begins with `!`, which would negate.
+const CLASSES: [(&str, &str); 12] = [
+    ("alnum", "0-9A-Za-z"),
+    ("alpha", "A-Za-z"),
+    ("blank", " \t"),
+    ("cntrl", "\x01-\x1f\x7f"),
+    ("digit", "0-9"),
+    ("graph", "\"-~!"),
+    ("lower", "a-z"),
+    ("print", " -~"),
+    ("punct", ":-@[-`{-~\"-/!"),
+    ("space", " \t-\r"),
+    ("upper", "A-Z"),
+    ("xdigit", "0-9A-Fa-f"),
+];
 
 type Rules = Option<Arc<Gitignore>>;
 
@@ -34,9 +51,10 @@ pub(super) fn of_operator(text: &[u8]) -> Rules {
 pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
     builder.allow_unclosed_class(false);
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for line in String::from_utf8_lossy(text).lines() {
         // A pattern that is none matches nothing, as in git.
-        let _ = builder.add_line(None, &without_alternatives(line));
+        let _ = builder.add_line(None, &with_ranges(&without_alternatives(line)));
     }
     builder.build().ok()
 }
@@ -64,6 +82,19 @@ fn without_alternatives(line: &str) -> String {
         text.push(c);
     }
     text
+}
+
+/// Returns a pattern whose named classes are ranges of ASCII, as git has them
+/// (wildmatch).
+fn with_ranges(line: &str) -> Cow<'_, str> {
+    if !line.contains("[:") {
+        return line.into();
+    }
+    let mut text = line.to_owned();
+    for (name, ranges) in CLASSES {
+        text = text.replace(&format!("[:{name}:]"), ranges);
+    }
+    text.into()
 }
 
 #[cfg(test)]
@@ -95,6 +126,19 @@ mod tests {
             assert!(ignores(name), "{name}");
         }
         for name in ["a.txt", "b.txt", "x.c", "d", "\\f", "xg", "[h", "[a"] {
+            assert!(!ignores(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn named_classes_and_a_mark_of_the_encoding_are_as_in_git() {
+        let text = "\u{feff}*.first\n[[:digit:]]d\n[[:space:]]e\n[![:alpha:]_]f\n[[:punct:]x]g\n";
+        let rules = parsed(text.as_bytes()).unwrap();
+        let ignores = |path: &str| rules.matched(path, false).is_ignore();
+        for name in ["a.first", "1d", " e", "1f", "-g", "]g", "[g", "xg", "~g"] {
+            assert!(ignores(name), "{name}");
+        }
+        for name in ["ad", "ae", "af", "_f", "ag", ":d", "[d"] {
             assert!(!ignores(name), "{name}");
         }
     }
