@@ -42,7 +42,7 @@ use say::Texts;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use window::Window;
 
 /// How often issue memory is looked at for an idle lane where nothing of ours
@@ -60,7 +60,6 @@ pub fn run(
     inbox: Inbox,
     reporter: &mut dyn Reporter,
 ) -> Result<Summary, RunError> {
-    let started = Instant::now();
     let opening = Opening::Coordinator {
         afresh: plan.new_batch,
     };
@@ -114,7 +113,7 @@ pub fn run(
         shell.start_lane(worktree)?;
     }
     shell.until_done(&inbox.messages);
-    let summary = shell.end(started, &inbox.messages);
+    let summary = shell.end(&inbox.messages);
     reporter.finish();
     if let Some(why) = exporter.and_then(Exporter::finish) {
         tracing::warn!("{why}");

@@ -20,14 +20,13 @@ use premath_memory::report as kept;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{CompactionRule, MemoryView, artifact, clock, observation, witness};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 impl Shell<'_> {
     /// Joins the lanes, compacts, closes the batch and sums up.
-    pub(super) fn end(mut self, started: Instant, messages: &Receiver<InboxMessage>) -> Summary {
+    pub(super) fn end(mut self, messages: &Receiver<InboxMessage>) -> Summary {
         self.join(messages);
         self.pushed();
-        let elapsed = started.elapsed();
+        let elapsed = self.batch.elapsed();
         self.batch.sweep_shared();
         if let Err(error) = self.batch.recover_rows(RecoverAt::End) {
             tracing::error!(%error, "issues without the row of their step were not looked for");

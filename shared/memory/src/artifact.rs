@@ -54,7 +54,7 @@ fn stem_of(step_id: &str) -> String {
 /// Names the files of some steps in a folder, of one look at it; a folder that cannot
 /// be read has none. A phase may have a point, so files of a step whose id begins with
 /// one of these and a point are named too.
-pub fn names_of_steps<'a>(
+pub(crate) fn names_of_steps<'a>(
     folder: &Path,
     step_ids: impl Iterator<Item = &'a str>,
 ) -> HashSet<OsString> {

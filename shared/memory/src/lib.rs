@@ -32,6 +32,7 @@ pub mod report;
 pub mod roots;
 mod row;
 mod snapshot;
+pub mod step_failure;
 pub mod step_output;
 mod tip_debt;
 mod trajectory;

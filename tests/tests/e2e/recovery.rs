@@ -4,6 +4,7 @@ use premath_tests::{PATIENCE, Scratch, issue, until};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// The first fails; the others say that they run, and end when told to.
 const WORK: &str = r#"[ "$PREMATH_ISSUE_ID" != a ] || exit 1
@@ -132,6 +133,31 @@ fn a_blocked_issue_whose_row_was_not_written_gets_it_once() {
     let open = ["issue", "update", "a", "--status", "open"];
     scratch.premath(open).end().exits(0);
     assert!(scratch.issue("a")["blocked_by"].is_null());
+}
+
+#[test]
+fn a_batch_that_continues_reports_time_and_failures_of_before_the_kill() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    let verify = "[ ! -e src/a.txt ] || { echo 'a is wrong here' >&2; exit 1; }";
+    let work = "echo x > \"src/$PREMATH_ISSUE_ID.txt\"";
+    let batch = || scratch.landing_batch(work, verify);
+    let began = Instant::now();
+    let killed = batch().env("PREMATH_KILL_AT", "target-advanced").end();
+    assert_eq!(killed.signal, Some(9), "{killed:?}");
+    scratch.no_process_left();
+    std::thread::sleep(Duration::from_millis(1_500));
+    let ended = batch().end().exits(1);
+    let lasted = began.elapsed();
+    let ended = ended.events().pop().unwrap();
+    assert_eq!(ended["event"], "batch.ended");
+    let elapsed = Duration::from_millis(ended["elapsedMs"].as_u64().unwrap());
+    assert!(
+        Duration::from_millis(1_500) <= elapsed && elapsed <= lasted,
+        "{elapsed:?} of {lasted:?}"
+    );
+    let issues = ended["issues"].as_array().unwrap();
+    let of_a = issues.iter().find(|issue| issue["issueId"] == "a").unwrap();
+    assert!(of_a.to_string().contains("a is wrong here"), "{of_a:#}");
 }
 
 /// Work of `b` that changed nothing is adopted after a kill. Its mark is on the

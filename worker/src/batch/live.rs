@@ -232,6 +232,12 @@ impl Batch {
         self.live.state().document.started_at.clone()
     }
 
+    /// Returns for how long the batch lasts, from its first start on.
+    pub fn elapsed(&self) -> Duration {
+        let started_ms = self.live.state().document.started_ms;
+        Duration::from_millis(clock::now().boot_ms.saturating_sub(started_ms))
+    }
+
     /// Looks at what was published last; `None` before that.
     pub fn with_published<T>(&self, look: impl FnOnce(&LiveBatch) -> T) -> Option<T> {
         self.live.state().written.as_deref().map(look)

@@ -5,6 +5,7 @@ use crate::batch::Batch;
 use premath_kernel::json::id::{IssueId, WorkerName};
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::trajectory::{StepRow, action};
+use premath_memory::step_failure::{LeftFiles, StepFailure};
 use premath_memory::{LinePlace, StoreError, artifact, each_glance, witness};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,10 @@ pub fn earlier_steps(
         let close = artifact::of_step(&roots.witnesses, &row.step_id, close, "json");
         let commit = row.commit(witness::read(&roots.repository, &close).as_ref());
         let worker = row.worker_id.clone()?;
-        Some((worker, StepReport::of_row(issue_id, title, row, commit)))
+        let failure = StepFailure::read(&row, roots, &LeftFiles::default());
+        let said = failure.and_then(|failure| Some((failure.said, failure.output?)));
+        let report = StepReport::of_row(issue_id, title, row, commit);
+        Some((worker, StepReport { said, ..report }))
     };
     Ok(rows.into_iter().zip(titles).filter_map(report).collect())
 }

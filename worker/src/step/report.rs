@@ -117,7 +117,7 @@ pub struct StepReport {
 
 impl StepReport {
     /// Returns the report of a step of an earlier process of the batch, by its row:
-    /// without what the row does not have, such as the output of a command.
+    /// without what the row does not have.
     pub(crate) fn of_row(
         issue_id: IssueId,
         title: String,

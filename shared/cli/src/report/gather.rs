@@ -2,7 +2,7 @@
 //! witnesses and the output of its steps, the issue store, and git.
 
 use crate::error::CliError;
-use crate::failure::{LastFailure, Left};
+use crate::failure::LastFailure;
 use crate::paths;
 use crate::salvage::kept;
 use premath_kernel::json::id::{IssueId, is_commit};
@@ -11,6 +11,7 @@ use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::salvage;
 use premath_kernel::record::trajectory::{StepRow, action};
 use premath_memory::roots::MemoryRoots;
+use premath_memory::step_failure::LeftFiles;
 use premath_memory::{BackBounds, GlancedRow, LinePlace, artifact, each_glance, rows_back};
 use premath_view::report::{
     ChangeSize, IssueFacts, LogIndex, ReportInput, ReportScope, StepFacts, WhichBatches,
@@ -99,7 +100,7 @@ impl<'a> Sources<'a> {
     fn steps(&self, rows: &[(u64, StepRow)], target: &str) -> BTreeMap<u64, StepFacts> {
         let wanted = listed_steps(rows);
         let steps: Vec<&StepRow> = wanted.iter().map(|(_, row)| *row).collect();
-        let left = Left::of(&steps, self.roots);
+        let left = LeftFiles::of(&steps, self.roots);
         let facts = wanted
             .into_iter()
             .map(|(number, row)| (number, self.step_with(row, target, &left)));
@@ -132,10 +133,10 @@ impl<'a> Sources<'a> {
     /// Reads what is known about a step beside its row. `target` is the branch that salvaged
     /// work is compared with.
     pub(crate) fn step(&self, row: &StepRow, target: &str) -> StepFacts {
-        self.step_with(row, target, &Left::default())
+        self.step_with(row, target, &LeftFiles::default())
     }
 
-    fn step_with(&self, row: &StepRow, target: &str, left: &Left) -> StepFacts {
+    fn step_with(&self, row: &StepRow, target: &str, left: &LeftFiles) -> StepFacts {
         let failure = LastFailure::read_with(row, self.roots, left);
         let commit = self.commit(row, left);
         let change = match (&self.history, &commit) {
@@ -160,7 +161,7 @@ impl<'a> Sources<'a> {
 
     /// Returns the commit that holds a step's work, as its witness says; where that is
     /// gone, as its row says.
-    fn commit(&self, row: &StepRow, left: &Left) -> Option<String> {
+    fn commit(&self, row: &StepRow, left: &LeftFiles) -> Option<String> {
         if !row.succeeded() {
             return None;
         }
@@ -176,7 +177,7 @@ impl<'a> Sources<'a> {
     }
 
     /// Names the files of a step's witnesses that are there.
-    fn witnesses(&self, row: &StepRow, left: &Left) -> Vec<String> {
+    fn witnesses(&self, row: &StepRow, left: &LeftFiles) -> Vec<String> {
         let references = row.witness_refs.iter();
         let phases: BTreeSet<String> = references
             .filter_map(WitnessRef::parse)

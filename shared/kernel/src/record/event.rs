@@ -426,7 +426,7 @@ pub enum ProgressEvent<'a> {
         acts_under: ActsUnder,
         /// The exit code.
         exit_code: u8,
-        /// How long it took, in milliseconds.
+        /// How long it took from its first start on, in milliseconds.
         elapsed_ms: u64,
         /// The issues that were worked on, by id.
         issues: Vec<EndedIssue<'a>>,
