@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// Files that a step changes, one in each of as many folders.
 const CHANGED: usize = 10;
+/// Longer than a look at all files counts in a worktree in which nothing ran.
+const PAUSE: Duration = Duration::from_millis(2_500);
 
 pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
     for files in [1_000, sizes.large] {
@@ -28,6 +30,7 @@ pub(crate) fn measure(sizes: Sizes, folder: &Path) -> Result<(), Wrong> {
 #[derive(Default)]
 struct Figures {
     prepared: Vec<f64>,
+    rested: Vec<f64>,
     switched: Vec<f64>,
     imported: Vec<f64>,
     committed: Vec<f64>,
@@ -40,6 +43,7 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
     let git = Repository::open(&scratch.repository)?;
     let plain = &scratch.worktrees[0];
     let at = |name: &str| folder.join(name);
+    written_out()?;
     let (lane, made) = timed(|| lane(&scratch.repository, &at("lanes")))?;
     let tree = Tree::open(&lane)?;
     tree.settled_changes()?;
@@ -48,17 +52,23 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
         .args(["status", "--short"]))?;
     let first = git.head()?.peel_to_commit()?.id().to_string();
     let gone = Ignored::Go(BTreeSet::new());
+    written_out()?;
     let (checkout, fresh) = timed(|| {
         let checkout = Checkout::prepare(&scratch.repository, &at("verify"), &at("verify.git"))?;
         checkout.put_at(&first, &gone)?;
         checkout.tree().date(&first, 0, &[])?;
         Ok(checkout)
     })?;
+    written_out()?;
     let added = worktree_add(&scratch.repository, &at("added"))?;
     let mut tip = first.clone();
     let mut figures = Figures::default();
     for number in 0..=sizes.runs {
-        let (next, took) = step(&tree, &lane, &tip, number, &at("step.git"))?;
+        // A look at all files counts no longer.
+        std::thread::sleep(PAUSE);
+        let (_, rested) = step(&tree, &lane, &tip, number, &at("step.git"))?;
+        let after = sizes.runs + 1 + number;
+        let (next, took) = step(&tree, &lane, &tip, after, &at("step.git"))?;
         let theirs = by_git(plain, &tip, number)?;
         let put = |is_ours: bool| {
             if !(is_ours && checkout.move_to(&next)?) {
@@ -77,6 +87,7 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
         // The first warms up and does not count.
         if number > 0 {
             figures.prepared.push(took[0]);
+            figures.rested.push(rested[0]);
             figures.imported.push(took[1]);
             figures.switched.push(theirs[0]);
             figures.committed.push(theirs[1]);
@@ -110,10 +121,16 @@ impl Figures {
             );
         };
         show(
-            &format!("prepare a step, {files} files, against git switch"),
+            &format!("prepare a step after another, {files} files, against git switch"),
             &self.prepared,
             &self.switched,
             "<= 1.5",
+        );
+        show(
+            &format!("the same after a pause, {files} files, against git switch"),
+            &self.rested,
+            &self.switched,
+            "",
         );
         show(
             &format!("import {CHANGED} changes, {files} files, against git add and commit"),
@@ -134,6 +151,11 @@ impl Figures {
             "",
         );
     }
+}
+
+/// Has the system write out what was written before, which is not what is measured next.
+fn written_out() -> Result<(), Wrong> {
+    run(&mut command("sync")).map(drop)
 }
 
 /// Returns how long git takes to add a worktree.
