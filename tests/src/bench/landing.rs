@@ -107,7 +107,7 @@ fn land(landing: &Landing, tree: &Tree, tip: &str, work: &str) -> Result<(), Wro
     if turn.is_none() || landing.landed(&"bench".into())?.is_some() || landing.tip()? != tip {
         return Err(Wrong::because("the target is not free"));
     }
-    let Merged::Clean(merged) = tree.merged(tip, work)? else {
+    let Merged::Clean(merged) = tree.merged(tip, tip, work)? else {
         return Err(Wrong::because("the work conflicts"));
     };
     if merged != tree.clean_state()?.tree {

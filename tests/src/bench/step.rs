@@ -64,9 +64,7 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
     let mut tip = first.clone();
     let mut figures = Figures::default();
     for number in 0..=sizes.runs {
-        // A look at all files counts no longer.
-        std::thread::sleep(PAUSE);
-        let (_, rested) = step(&tree, &lane, &tip, number, &at("step.git"))?;
+        let rested = after_pause(|| step(&tree, &lane, &tip, number, &at("step.git")))?;
         let after = sizes.runs + 1 + number;
         let (next, took) = step(&tree, &lane, &tip, after, &at("step.git"))?;
         let theirs = by_git(plain, &tip, number)?;
@@ -87,7 +85,7 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
         // The first warms up and does not count.
         if number > 0 {
             figures.prepared.push(took[0]);
-            figures.rested.push(rested[0]);
+            figures.rested.push(rested);
             figures.imported.push(took[1]);
             figures.switched.push(theirs[0]);
             figures.committed.push(theirs[1]);
@@ -96,7 +94,16 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
         }
     }
     figures.show(files);
-    for (what, took) in [("checkout", fresh), ("lane's worktree", made)] {
+    show_made(
+        [("checkout", fresh), ("lane's worktree", made)],
+        added,
+        files,
+    );
+    Ok(())
+}
+
+fn show_made(made: [(&str, Duration); 2], added: Duration, files: usize) {
+    for (what, took) in made {
         figure::show(
             &format!("make a {what}, {files} files, against git worktree add"),
             &figure::time(took.as_secs_f64()),
@@ -105,7 +112,6 @@ fn measure_with(sizes: Sizes, folder: &Path, files: usize) -> Result<(), Wrong> 
             "<= 1.1",
         );
     }
-    Ok(())
 }
 
 impl Figures {
@@ -239,6 +245,12 @@ fn step(
     let (_, back) = timed(|| Ok(tree.reset_as_seen(&detached(tip), &gone)?))?;
     let prepared = prepared + back;
     Ok((commit, [prepared, imported].map(|took| took.as_secs_f64())))
+}
+
+/// Returns how long a step took to be prepared when a look at all files counts no longer.
+fn after_pause(step: impl FnOnce() -> Result<(String, [f64; 2]), Wrong>) -> Result<f64, Wrong> {
+    std::thread::sleep(PAUSE);
+    Ok(step()?.1[0])
 }
 
 /// Does the same with git.

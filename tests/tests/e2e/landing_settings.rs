@@ -678,6 +678,27 @@ fn a_push_that_a_death_cuts_leaves_no_lock_at_the_remote() {
 
 /// Attack 17: a relative URL counts from the main worktree, as for git.
 #[test]
+fn what_an_earlier_batch_could_not_push_is_pushed_by_one_without_work() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let remote = Remote::of(&scratch);
+    settings(&scratch, "[landing]\npush = \"origin\"\n");
+    let at = scratch.folder().join("remote.git");
+    let gone = scratch.folder().join("gone.git");
+    fs::rename(&at, &gone).unwrap();
+    let batch = || scratch.landing_batch(OWN, "true").end();
+    batch().exits(1);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    // It is still not there.
+    batch().exits(1);
+    fs::rename(&gone, &at).unwrap();
+    batch().exits(0);
+    assert_eq!(remote.tip(), first_parents(&scratch)[0].to_string());
+    // Nothing is pushed that the remote has.
+    batch().exits(0);
+    assert_eq!(remote.tips().len(), 1);
+}
+
+#[test]
 fn a_relative_remote_is_pushed_to_and_one_that_is_not_there_is_named() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let remote = scratch.root.parent().unwrap().join("relative.git");

@@ -134,7 +134,7 @@ fn one_that_cannot_be_reverted_ends_the_batch_before_others_land() {
 }
 
 #[test]
-fn what_an_operator_closes_on_top_of_one_does_not_have_it_pushed() {
+fn what_an_operator_closes_unchecked_is_taken_back_and_not_pushed() {
     let scratch = Scratch::with_issues(2, &["a", "b", "c"].map(issue));
     settings(
         &scratch,
@@ -168,6 +168,35 @@ fn what_an_operator_closes_on_top_of_one_does_not_have_it_pushed() {
         classes.contains("landing_check_failed")
     });
     assert!(!charged, "{steps:#?}");
-    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
-    assert_eq!(scratch.file_on(TARGET, "src/b.txt").as_deref(), Some("x\n"));
+    // A close by hand proves nothing of the work; that is kept.
+    for name in ["src/a.txt", "src/b.txt"] {
+        assert_eq!(scratch.file_on(TARGET, name), None);
+    }
+    assert_eq!(scratch.issue("b")["status"], "closed");
+    let kept = scratch.file_on("harness/salvage/b/1", "src/b.txt");
+    assert_eq!(kept.as_deref(), Some("x\n"));
+}
+
+#[test]
+fn what_a_person_takes_off_the_target_during_its_check_does_not_close() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let check = "[landing]\ncheck_cmd = '''\ntouch \"$HOME/checks\"\n\
+                 until [ -e \"$HOME/go\" ]; do sleep 0.02; done'''\n";
+    settings(&scratch, check);
+    let batch = scratch.landing_batch(OWN, "true").start();
+    await_file(&scratch, "checks");
+    let target = format!("refs/heads/{TARGET}");
+    let reset = scratch.git_command(["update-ref", &target, "refs/heads/main"]);
+    reset.end().exits(0);
+    touch(&scratch, "go");
+    batch.wait();
+    // It is worked on again, in this batch or in the next one, and not charged.
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
+    for step in scratch.steps_of("a") {
+        let charged = step["retry"]["attempt"].as_u64().unwrap_or(1);
+        assert_eq!(charged, 1, "{step:#?}");
+    }
+    every_close_is_on_the_target(&scratch);
 }

@@ -274,13 +274,6 @@ impl Batch {
         taken.map(Some)
     }
 
-    /// Returns whether a commit landed that is yet to pass its check, or the
-    /// verification that it rests on.
-    pub(super) fn is_under_check(&self, commit: &str) -> bool {
-        let state = self.landing_queue.state();
-        state.landed.values().any(|landed| landed == commit)
-    }
-
     /// Returns whether a verification or a check that runs is of no use any
     /// more.
     pub(crate) fn is_superseded(&self, ticket: Ticket) -> bool {

@@ -200,6 +200,10 @@ impl Batch {
             self.take_up_filed(open.started_at.time())?;
         }
         self.take_back_unchecked()?;
+        // An earlier batch may have failed to push.
+        if self.landing.may_be_unpushed() {
+            self.owe_push();
+        }
         self.recover_rows(RecoverAt::Start)?;
         self.pardon()?;
         self.release_used_up()

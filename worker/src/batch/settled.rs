@@ -5,7 +5,7 @@ use super::Batch;
 use premath_kernel::issue::Status;
 use premath_kernel::json::id::IssueId;
 use premath_memory::{LandingLock, MemoryView};
-use premath_worktree::landing::{LandingError, Settled, Undone};
+use premath_worktree::landing::{LandingError, Undone};
 
 /// What a harness that died left unchecked on the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,8 +24,9 @@ impl Batch {
     ///
     /// [`LandingError`].
     pub(crate) fn landing_start(&self) -> Result<String, LandingError> {
-        self.landing
-            .start(|issue, commit| self.settled(issue, commit))
+        // Where issue memory cannot be read, nothing is built on.
+        let is_settled = |issue: &IssueId| self.is_settled(issue).unwrap_or(false);
+        self.landing.start(is_settled)
     }
 
     /// Returns the newest commit of the target without work whose issue is yet to
@@ -35,36 +36,20 @@ impl Batch {
     ///
     /// [`LandingError`].
     pub(crate) fn settled_tip(&self) -> Result<String, LandingError> {
-        self.landing
-            .settled_tip(|issue, commit| self.settled(issue, commit))
+        let is_settled = |issue: &IssueId| self.is_settled(issue).unwrap_or(false);
+        self.landing.settled_tip(is_settled)
     }
 
-    /// Returns how far a landing has come. An operator may close an issue whose work is
-    /// being checked: by this process, or by one that has the right to land until its
-    /// checks are over.
-    fn settled(&self, issue_id: &IssueId, commit: &str) -> Settled {
-        match self.closed(issue_id) {
-            Settled::Kept if self.is_under_check(commit) => Settled::No,
-            Settled::Kept => match self.landing.try_lock() {
-                Ok(Some(_lock)) => Settled::Kept,
-                _ => Settled::No,
-            },
-            settled => settled,
-        }
-    }
-
-    /// Returns how far a landing has come while nothing is checked. Where issue memory
-    /// cannot be read, nothing is taken back on a guess.
-    fn closed(&self, issue_id: &IssueId) -> Settled {
-        let closed = |view: MemoryView<'_>| {
+    /// Returns whether a step closed an issue; `None` where issue memory cannot be read.
+    /// An operator may close an issue whose work is unchecked: that proves nothing of it.
+    fn is_settled(&self, issue_id: &IssueId) -> Option<bool> {
+        let is_settled = |view: MemoryView<'_>| {
             let issue = view.issue(issue_id);
-            match issue.filter(|issue| issue.status == Status::Closed) {
-                None => Settled::No,
-                Some(issue) if issue.closed_by_step.is_some() => Settled::Passed,
-                Some(_) => Settled::Kept,
-            }
+            issue.is_some_and(|issue| {
+                issue.status == Status::Closed && issue.closed_by_step.is_some()
+            })
         };
-        self.memory.view(closed).unwrap_or(Settled::Kept)
+        self.memory.view(is_settled).ok()
     }
 
     /// Takes landings off the target that a harness left unchecked when it died.
@@ -77,15 +62,19 @@ impl Batch {
     }
 
     /// Does so with the right to land, which a process keeps while its landings are
-    /// checked: no landing is checked now. A step that adopts one finds it gone. Returns
-    /// whether there were any.
+    /// checked: no landing is checked now. A step that adopts one finds it gone.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
     pub(crate) fn take_back_abandoned(
         &self,
         _lock: &LandingLock,
     ) -> Result<Abandoned, LandingError> {
-        let settled = |issue_id: &IssueId, _: &str| self.closed(issue_id);
+        // Where issue memory cannot be read, nothing is taken back on a guess.
+        let is_settled = |issue: &IssueId| self.is_settled(issue).unwrap_or(true);
         let signer = self.settings.signer.as_ref();
-        let taken = self.landing.take_back_unchecked(settled, signer)?;
+        let taken = self.landing.take_back_unchecked(is_settled, signer)?;
         let mut found = Abandoned::Nothing;
         for (commit, undone) in taken {
             let target = self.landing.target();

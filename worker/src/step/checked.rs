@@ -27,7 +27,15 @@ impl Lane {
         landed: AdvancedLanding,
     ) -> Result<Option<Closable>, StageError> {
         let (mark, began) = (attempt.log.mark(), Instant::now());
+        let commit = landed.record().commit.clone();
+        // Where that cannot be found out, the witness of the landing shows it.
+        let batch = self.batch.clone();
+        let is_there = || batch.landing.has(&commit).unwrap_or(true);
         let end = match self.check_in_turn(attempt, owner, queued, &landed) {
+            Ok(CheckEnd::MayClose) if !is_there() => {
+                tracing::warn!(commit, "taken off the target while it was checked");
+                Err(StepFailure::of_interrupt().into())
+            }
             Ok(CheckEnd::MayClose) => match self.admitted(&mut attempt.log) {
                 Ok(ready) if self.may_close(queued) => return Ok(Some((ready, landed))),
                 // Work that was verified as one with it was taken back just now.

@@ -256,7 +256,8 @@ impl Lane {
         proposal: &Proposal<'_>,
         queued: &QueuedWork<'_>,
     ) -> Result<Option<(String, TreeState)>, StageError> {
-        let merged = self.tree.merged(tip, proposal.head)?;
+        let base = &proposal.base.commit;
+        let merged = self.tree.merged(base, tip, proposal.head)?;
         let is_same = |own: &&TreeState| merged == Merged::Clean(own.tree.clone());
         let Some(own) = queued.tree().filter(is_same) else {
             return Ok(None);

@@ -223,7 +223,8 @@ impl Lane {
         assumption: &Assumption,
     ) -> Result<bool, StageError> {
         let state = self.assumed_commit(assumption, queued)?;
-        let tree = match self.tree.merged(&state, proposal.head)? {
+        let base = &proposal.base.commit;
+        let tree = match self.tree.merged(base, &state, proposal.head)? {
             Merged::Clean(tree) => tree,
             Merged::Conflict(paths) if queued.place.conflicted(assumption) => {
                 // What it conflicts with may have been taken back just now.

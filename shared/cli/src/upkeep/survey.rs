@@ -228,6 +228,7 @@ fn facts(row: &IssueRow, steps: &BTreeMap<&str, &StepRow>, seen: &Observation<'_
         status: issue.status.as_str().to_owned(),
         is_closed,
         lease,
+        is_closed_by_step: step.is_some(),
         unrecorded: step
             .filter(|step| is_closed && !steps.contains_key(step))
             .map(str::to_owned),

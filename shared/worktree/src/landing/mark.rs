@@ -31,17 +31,6 @@ pub struct LandedMark {
     pub generation: u64,
 }
 
-/// How far a landing has come, by its issue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// It is yet to pass its check, and may be taken back.
-    No,
-    /// An operator closed its issue: it stays, whether it passed or not.
-    Kept,
-    /// It passed, and what is below it with it.
-    Passed,
-}
-
 const MARKS: &str = "refs/harness/landing";
 
 /// How many commits from the tip on are looked at for landings that others committed
@@ -97,17 +86,14 @@ impl Landing {
 
     /// Returns the commit that a step begins at: the target's tip, or what came
     /// before the work on it that is yet to pass its check, for that may be
-    /// taken back. `settled` says how far work came, by its issue and commit.
+    /// taken back. `is_settled` says whether the work of an issue passed.
     ///
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn start(
-        &self,
-        settled: impl Fn(&IssueId, &str) -> Settled,
-    ) -> Result<String, LandingError> {
+    pub fn start(&self, is_settled: impl Fn(&IssueId) -> bool) -> Result<String, LandingError> {
         match self.rule().defers_close() {
-            true => self.settled_tip(settled),
+            true => self.settled_tip(is_settled),
             false => self.tip(),
         }
     }
@@ -124,13 +110,13 @@ impl Landing {
     /// [`LandingError`].
     pub fn settled_tip(
         &self,
-        settled: impl Fn(&IssueId, &str) -> Settled,
+        is_settled: impl Fn(&IssueId) -> bool,
     ) -> Result<String, LandingError> {
         let failed = "look for landings under way";
         let git = self.open()?;
         let mut tip = self.tip_in(&git)?;
         loop {
-            let unchecked = unchecked(&git, tip, &settled).map_err(LandingError::git(failed))?;
+            let unchecked = unchecked(&git, tip, &is_settled).map_err(LandingError::git(failed))?;
             let oldest = unchecked.last().copied();
             let before = oldest.map(|oldest| before(&git, oldest)).transpose();
             let before = before.map_err(LandingError::git(failed))?;
@@ -153,7 +139,7 @@ impl Landing {
     /// [`LandingError`].
     pub fn take_back_unchecked(
         &self,
-        settled: impl Fn(&IssueId, &str) -> Settled,
+        is_settled: impl Fn(&IssueId) -> bool,
         signer: Option<&Signer>,
     ) -> Result<Vec<(String, Undone)>, LandingError> {
         let failed = "look for landings under way";
@@ -162,7 +148,7 @@ impl Landing {
         }
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
-        let unchecked = unchecked(&git, tip, &settled).map_err(LandingError::git(failed))?;
+        let unchecked = unchecked(&git, tip, &is_settled).map_err(LandingError::git(failed))?;
         let rides = |commit: &Oid| {
             let trailers = trailers_of(&git, *commit);
             trailers.is_some_and(|trailers| trailers.verified_in.is_some())
@@ -264,16 +250,15 @@ impl Landing {
 /// not count: a mark may be on work that its step found there.
 fn unsettled(
     git: &Repository,
-    settled: impl Fn(&IssueId, &str) -> Settled,
+    is_settled: impl Fn(&IssueId) -> bool,
 ) -> Result<BTreeSet<Oid>, git2::Error> {
     let marks = git.references_glob(&format!("{MARKS}/*"))?;
     Ok(marks
         .flatten()
         .filter_map(|mark| FoundMark::of(git, &mark))
         .filter(|mark| {
-            let commit = mark.commit.to_string();
             let issue_id = mark.landed();
-            issue_id.is_some_and(|issue_id| settled(&issue_id, &commit) == Settled::No)
+            issue_id.is_some_and(|issue_id| !is_settled(&issue_id))
         })
         .map(|mark| mark.commit)
         .collect())
@@ -281,23 +266,18 @@ fn unsettled(
 
 /// Returns the landings of a tip's first-parent history that are not settled, the
 /// newest first. Others may have committed on top of them. A landing on top that
-/// passed settles them too, for it contains them; one that an operator closed does not.
+/// passed settles them too, for it contains them.
 fn unchecked(
     git: &Repository,
     tip: Oid,
-    settled: impl Fn(&IssueId, &str) -> Settled,
+    is_settled: impl Fn(&IssueId) -> bool,
 ) -> Result<Vec<Oid>, git2::Error> {
     let mut sought = BTreeSet::new();
-    for commit in unsettled(git, &settled)? {
+    for commit in unsettled(git, &is_settled)? {
         if holds(git, tip, &commit.to_string())? && !is_reverted(git, tip, commit)? {
             sought.insert(commit);
         }
     }
-    // Where its mark is gone, its issue may be open again.
-    let has_passed = |at: Oid| {
-        let trailers = trailers_of(git, at);
-        trailers.is_some_and(|of| settled(&of.issue, &at.to_string()) != Settled::Kept)
-    };
     let (mut at, mut found) = (tip, Vec::new());
     for _ in 0..DEEPEST {
         if sought.is_empty() {
@@ -305,7 +285,7 @@ fn unchecked(
         }
         if sought.remove(&at) {
             found.push(at);
-        } else if has_passed(at) && !is_reverted(git, tip, at)? {
+        } else if trailers_of(git, at).is_some() && !is_reverted(git, tip, at)? {
             break;
         }
         let Ok(parent) = git.find_commit(at)?.parent_id(0) else {

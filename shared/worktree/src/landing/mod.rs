@@ -12,7 +12,7 @@ mod target_sync;
 mod undo;
 
 pub use error::LandingError;
-pub use mark::{LandedMark, Settled};
+pub use mark::LandedMark;
 pub use target::Advance;
 pub use target_sync::next_base;
 pub(crate) use target_sync::{MainHead, next_base_in};
@@ -136,6 +136,34 @@ impl Landing {
             landed,
             missing,
         })
+    }
+
+    /// Returns whether the target has a commit: another process, or a person, may take it
+    /// off.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn has(&self, commit: &str) -> Result<bool, LandingError> {
+        let git = self.open()?;
+        let tip = self.tip_in(&git)?;
+        holds(&git, tip, commit).map_err(LandingError::git("look for landed work"))
+    }
+
+    /// Returns whether a remote may lack what is on the target, as far as its last push or
+    /// fetch is known. Where it is not, such as for a URL, it may.
+    pub fn may_be_unpushed(&self) -> bool {
+        let Some(remote) = self.rule.push.as_ref().filter(|_| self.merges()) else {
+            return false;
+        };
+        let Ok((git, Ok(tip))) = self.open().map(|git| (git.clone(), self.tip_in(&git))) else {
+            return false;
+        };
+        let known = format!("refs/remotes/{remote}/{}", self.target());
+        let has_all = git
+            .refname_to_id(&known)
+            .and_then(|there| holds(&git, there, &tip.to_string()));
+        !has_all.unwrap_or(false)
     }
 
     /// Takes the right to land, against every other step of this process and of

@@ -16,33 +16,19 @@ type Changes = BTreeMap<Vec<u8>, Option<Leaf>>;
 type Sides = BTreeMap<Vec<u8>, [Option<Leaf>; 2]>;
 
 impl Tree {
-    /// Returns the tree of two commits whose changes since their common base touch
+    /// Returns the tree of a tip and of work, whose changes since the base touch
     /// other paths, none of them below one of the other side; none where they do not.
     /// Renames need no look: the old path of one is changed too.
-    pub(super) fn merged_apart(&self, tip: Oid, work: Oid) -> Result<Option<Oid>, TreeError> {
-        let merged = put_together(&self.history, &self.repository, tip, work);
+    pub(super) fn merged_apart(&self, trees: [Oid; 3]) -> Result<Option<Oid>, TreeError> {
+        let merged = put_together(&self.repository, trees);
         merged.map_err(self.failed("merge with the landing target"))
     }
 }
 
-/// Reads from `history`, which knows where a shallow repository ends, and writes to
-/// `store`.
-fn put_together(
-    history: &Repository,
-    store: &Repository,
-    tip: Oid,
-    work: Oid,
-) -> Result<Option<Oid>, git2::Error> {
-    // git's merge says what is wrong where there is none.
-    let bases = history.merge_bases(tip, work).ok();
-    let Some(&[base]) = bases.as_deref() else {
-        return Ok(None);
-    };
-    let tree_of = |commit| history.find_commit(commit).map(|commit| commit.tree_id());
-    let (base, tip) = (tree_of(base)?, tree_of(tip)?);
-    let ours = changes(history, base, tip)?;
-    let theirs = changes(history, base, tree_of(work)?)?;
-    let odb = store.odb()?;
+fn put_together(git: &Repository, [base, tip, work]: [Oid; 3]) -> Result<Option<Oid>, git2::Error> {
+    let ours = changes(git, base, tip)?;
+    let theirs = changes(git, base, work)?;
+    let odb = git.odb()?;
     let submodule = i32::from(FileMode::Commit);
     let is_there = |(mode, id): &Leaf| *mode == submodule || odb.exists(*id);
     if !are_apart(&ours, &theirs) || !theirs.values().flatten().all(is_there) {
@@ -52,9 +38,7 @@ fn put_together(
     for (path, leaf) in &theirs {
         overlay.put(path, *leaf);
     }
-    overlay
-        .digest(store, &history.find_tree(tip)?, true)
-        .map(Some)
+    overlay.digest(git, &git.find_tree(tip)?, true).map(Some)
 }
 
 /// Returns what changes from one tree to another; folders that are the same are not
@@ -204,7 +188,8 @@ mod tests {
             });
             let commits = [tip, work].map(|id| git.find_commit(id).unwrap());
             let mut merged = git.merge_commits(&commits[0], &commits[1], None).unwrap();
-            match put_together(&git, &git, tip, work).unwrap() {
+            let trees = [base, tip, work].map(|id| tree_of(&git, id));
+            match put_together(&git, trees).unwrap() {
                 Some(tree) => {
                     assert!(!merged.has_conflicts(), "{seed}");
                     assert_eq!(tree, merged.write_tree_to(&git).unwrap(), "{seed}");
@@ -212,7 +197,6 @@ mod tests {
                 }
                 None if clashes(&merged).unwrap().is_empty() => {
                     let tree = merged.write_tree_to(&git).unwrap();
-                    let trees = [base, tip, work].map(|id| tree_of(&git, id));
                     assert_kept(&git, trees, tree, seed);
                     together += 1;
                 }
@@ -267,7 +251,8 @@ mod tests {
                 Files::from([file("kept", plain), file("out", mode), file("out-x", plain)]);
             let replaced = commit(&git, &replaced, &[base]);
             for [tip, work] in [[added, replaced], [replaced, added]] {
-                let merged = tree.merged(&tip.to_string(), &work.to_string()).unwrap();
+                let [base, tip, work] = [base, tip, work].map(|id| id.to_string());
+                let merged = tree.merged(&base, &tip, &work).unwrap();
                 let paths = ["out", "out/ga"].map(str::to_owned);
                 assert_eq!(merged, Merged::Conflict(paths.to_vec()));
             }
@@ -275,27 +260,36 @@ mod tests {
     }
 
     #[test]
-    fn where_a_shallow_history_ends_is_known_in_a_linked_worktree_too() {
+    fn what_was_taken_off_below_the_base_does_not_come_back() {
         let folder = tempfile::tempdir().unwrap();
-        let main = folder.path().join("main");
-        let git = Repository::init(&main).unwrap();
-        let file = |name: &str| (name.to_owned(), (0o100_644, name.to_owned()));
-        // Its parent is not in the store, as after `git clone --depth 1`.
-        let root = commit(&git, &Files::from([file("root")]), &[]);
-        let base = commit(&git, &Files::from([file("a")]), &[root]);
+        let git = Repository::init(folder.path()).unwrap();
+        let file = |name: &str, text: &str| (name.to_owned(), (0o100_644, text.to_owned()));
+        let files = Files::from([file("a", "1"), file("b", "1")]);
+        let first = commit(&git, &files, &[]);
+        let with = |others: &[(&str, &str)], parent: Oid| {
+            let others = others.iter().map(|(name, text)| file(name, text));
+            commit(
+                &git,
+                &files.clone().into_iter().chain(others).collect(),
+                &[parent],
+            )
+        };
+        // Work begins on a landing, which a person takes off with a reset.
+        let base = with(&[("landed", "1")], first);
         git.reference("refs/heads/main", base, true, "test")
             .unwrap();
         git.set_head("refs/heads/main").unwrap();
-        git.worktree("lane", &folder.path().join("lane"), None)
-            .unwrap();
-        let [tip, work] =
-            ["b", "c"].map(|name| commit(&git, &Files::from([file("a"), file(name)]), &[base]));
-        std::fs::write(git.commondir().join("shallow"), format!("{base}\n")).unwrap();
-        remove(&git, root);
-        let lane = Tree::open(&folder.path().join("lane")).unwrap();
-        assert!(lane.merged_apart(tip, work).unwrap().is_some());
-        let own = put_together(&lane.repository, &lane.repository, tip, work);
-        assert_eq!(own.unwrap(), None);
+        let tree = Tree::open(folder.path()).unwrap();
+        let merged = |work: Oid| {
+            let [base, tip, work] = [base, first, work].map(|id| id.to_string());
+            tree.merged(&base, &tip, &work).unwrap()
+        };
+        let alone = with(&[("new", "1")], first);
+        let clean = Merged::Clean(tree_of(&git, alone).to_string());
+        assert_eq!(merged(with(&[("landed", "1"), ("new", "1")], base)), clean);
+        // What changes it conflicts.
+        let changes = with(&[("landed", "2")], base);
+        assert_eq!(merged(changes), Merged::Conflict(vec!["landed".to_owned()]));
     }
 
     #[test]
@@ -313,7 +307,8 @@ mod tests {
         let same = git.find_commit(base).unwrap().tree().unwrap();
         remove(&git, same.get_name("same").unwrap().id());
         let git = Repository::open(folder.path()).unwrap();
-        assert!(put_together(&git, &git, tip, work).unwrap().is_some());
+        let trees = [base, tip, work].map(|id| tree_of(&git, id));
+        assert!(put_together(&git, trees).unwrap().is_some());
     }
 
     #[test]
@@ -354,7 +349,8 @@ mod tests {
             (below, ["src-x", "src", "tip"].as_slice(), "src/new"),
             (beside, &["other", "src-x", "src", "tip"], "other"),
         ] {
-            let tree = put_together(&git, &git, tip, work).unwrap().unwrap();
+            let trees = [base, tip, work].map(|id| tree_of(&git, id));
+            let tree = put_together(&git, trees).unwrap().unwrap();
             let tree = git.find_tree(tree).unwrap();
             let found: Vec<_> = tree
                 .iter()
@@ -366,14 +362,5 @@ mod tests {
                 tree.get_path(std::path::Path::new(path)).unwrap();
             }
         }
-    }
-
-    #[test]
-    fn commits_without_a_common_base_are_for_gits_merge() {
-        let folder = tempfile::tempdir().unwrap();
-        let git = Repository::init(folder.path()).unwrap();
-        let files = |name: &str| Files::from([(name.to_owned(), (0o100_644, name.to_owned()))]);
-        let [one, other] = ["a", "b"].map(|name| commit(&git, &files(name), &[]));
-        assert_eq!(put_together(&git, &git, one, other).unwrap(), None);
     }
 }

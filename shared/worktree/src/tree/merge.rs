@@ -115,27 +115,29 @@ impl Tree {
         Ok(())
     }
 
-    /// Brings work onto a tip, in memory: no file is touched.
+    /// Brings what work changed since its base onto a tip, in memory: no file is
+    /// touched. Nothing else of the base is brought there: a person may have taken the
+    /// tip back to a commit below it.
     ///
     /// # Errors
     ///
     /// [`TreeError`].
-    pub fn merged(&self, tip: &str, work: &str) -> Result<Merged, TreeError> {
-        let failed = "merge with the landing target";
-        let found = self.find_commit(work)?;
-        let (tip, work) = (self.find_commit(tip)?.id(), found.id());
-        if self.continues_from(work, tip)? {
-            return Ok(Merged::Clean(found.tree_id().to_string()));
+    pub fn merged(&self, base: &str, tip: &str, work: &str) -> Result<Merged, TreeError> {
+        let work = self.find_commit(work)?.tree_id();
+        if base == tip {
+            return Ok(Merged::Clean(work.to_string()));
         }
-        if let Some(tree) = self.merged_apart(tip, work)? {
+        let tree_of = |commit: &str| self.find_commit(commit).map(|commit| commit.tree_id());
+        let trees = [tree_of(base)?, tree_of(tip)?, work];
+        if let Some(tree) = self.merged_apart(trees)? {
             return Ok(Merged::Clean(tree.to_string()));
         }
-        let git = &self.history;
-        let index = git
-            .find_commit(tip)
-            .and_then(|tip| git.merge_commits(&tip, &git.find_commit(work)?, None))
-            .map_err(self.failed(failed))?;
-        self.taken(index)
+        let git = &self.repository;
+        let index = || {
+            let [base, tip, work] = trees.map(|tree| git.find_tree(tree));
+            git.merge_trees(&base?, &tip?, &work?, None)
+        };
+        self.taken(index().map_err(self.failed("merge with the landing target"))?)
     }
 
     /// Writes the tree of an index that a merge made.

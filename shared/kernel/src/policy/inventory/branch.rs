@@ -128,6 +128,13 @@ fn mark(scene: &Scene<'_>, found: &Mark) -> InventoryItem {
         return item(Standing::InUse, live.to_owned());
     }
     let item = match (facts, holder) {
+        (Some((id, issue)), Some(holder)) if issue.is_closed && !issue.is_closed_by_step => item(
+            Standing::Kept,
+            format!(
+                "{holder} holds work of {id}, which no step closed: where landings are checked, \
+                 the next batch takes it back"
+            ),
+        ),
         (Some((id, issue)), _) if issue.is_closed && issue.unrecorded.is_none() => item(
             Standing::Removable,
             format!("{id} is {} and its row is written", issue.status),

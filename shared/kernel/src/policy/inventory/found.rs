@@ -315,6 +315,8 @@ pub struct IssueFacts {
     pub is_closed: bool,
     /// The lease of the issue.
     pub lease: LeaseLook,
+    /// Whether a step closed it.
+    pub is_closed_by_step: bool,
     /// The step that closed it, where that step has no row.
     pub unrecorded: Option<String>,
     /// Whether its row says where its work landed.

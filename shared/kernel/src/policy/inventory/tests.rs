@@ -204,12 +204,19 @@ fn a_branch_is_checked_out_unless_its_worktree_goes() {
 
 #[test]
 fn a_mark_goes_with_the_row_of_its_closed_issue() {
+    let by_step = IssueFacts {
+        is_closed_by_step: true,
+        ..issue("closed")
+    };
     let unrecorded = IssueFacts {
         unrecorded: Some("w.a.1".to_owned()),
-        ..issue("closed")
+        ..by_step.clone()
     };
     for (facts, holder, expected) in [
         (Some(issue("closed")), None, Standing::Removable),
+        (Some(by_step), Some(TARGET), Standing::Removable),
+        // An operator closed it, and its landing may be unchecked.
+        (Some(issue("closed")), Some(TARGET), Standing::Kept),
         (Some(unrecorded), Some(TARGET), Standing::Kept),
         (Some(issue("open")), Some(TARGET), Standing::Kept),
         (Some(issue("open")), None, Standing::Kept),

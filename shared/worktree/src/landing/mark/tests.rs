@@ -102,16 +102,13 @@ fn a_mark_is_found_while_the_folders_of_others_come_and_go() {
 }
 
 /// Says that the work of some issues passed, and no other.
-fn settled(passed: &[&str]) -> impl Fn(&IssueId, &str) -> Settled {
-    move |issue, _| match passed.iter().any(|one| **one == **issue) {
-        true => Settled::Passed,
-        false => Settled::No,
-    }
+fn settled(passed: &[&str]) -> impl Fn(&IssueId) -> bool {
+    move |issue| passed.iter().any(|one| **one == **issue)
 }
 
 /// Takes back what is unchecked; returns how many landings were taken off the target.
-fn taken_back(landing: &Landing, settled: impl Fn(&IssueId, &str) -> Settled) -> usize {
-    let taken = landing.take_back_unchecked(settled, None).unwrap();
+fn taken_back(landing: &Landing, is_settled: impl Fn(&IssueId) -> bool) -> usize {
+    let taken = landing.take_back_unchecked(is_settled, None).unwrap();
     let is_off = |(_, undone): &&(String, Undone)| *undone != Undone::Conflict;
     taken.iter().filter(is_off).count()
 }
@@ -189,13 +186,13 @@ fn a_step_begins_below_what_is_yet_to_be_checked_and_others_built_upon() {
 fn a_step_does_not_begin_with_what_is_taken_back_while_it_looks() {
     let (_folder, _git, landing, commits) = three_landings(true);
     let taken = std::cell::Cell::new(false);
-    let is_settled = |_: &IssueId, _: &str| {
+    let is_settled = |_: &IssueId| {
         if !taken.replace(true) {
             landing.take_back(&commits[2..], &"s".into(), None).unwrap();
             landing.unmark(&"b".into());
             landing.unmark(&"c".into());
         }
-        Settled::Passed
+        true
     };
     assert_eq!(landing.start(is_settled).unwrap(), commits[1]);
 }
@@ -250,25 +247,6 @@ fn unchecked_landings_below_a_persons_commit_are_reverted() {
     }
     assert_eq!(taken_back(&landing, settled(&["a"])), 0);
     assert_eq!(landing.start(settled(&["a"])).unwrap(), tip.to_string());
-}
-
-#[test]
-fn what_an_operator_closed_settles_nothing_below_it_and_stays() {
-    let (_folder, git, landing, commits) = three_landings(true);
-    let by_hand = |kept: &'static str| {
-        move |issue: &IssueId, _: &str| match &**issue == kept {
-            true => Settled::Kept,
-            false => Settled::No,
-        }
-    };
-    assert_eq!(landing.settled_tip(by_hand("c")).unwrap(), commits[0]);
-    // Its mark goes with the next batch.
-    landing.unmark(&"c".into());
-    assert_eq!(landing.settled_tip(by_hand("c")).unwrap(), commits[0]);
-    assert_eq!(taken_back(&landing, by_hand("c")), 2);
-    let tip = Oid::from_str(&landing.tip().unwrap()).unwrap();
-    let kept = Oid::from_str(&commits[3]).unwrap();
-    assert!(git.graph_descendant_of(tip, kept).unwrap());
 }
 
 #[test]
