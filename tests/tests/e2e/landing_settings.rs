@@ -678,6 +678,31 @@ fn a_push_that_a_death_cuts_leaves_no_lock_at_the_remote() {
 
 /// Attack 17: a relative URL counts from the main worktree, as for git.
 #[test]
+fn work_waits_while_a_person_has_the_target_checked_out() {
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    let work = format!("until [ -e \"$HOME/go\" ]; do sleep 0.02; done; {OWN}");
+    let batch = scratch.landing_batch(&work, "true").start();
+    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied()).end();
+    let is_there = || git(&["rev-parse", "-q", "--verify", TARGET]).code == Some(0);
+    until(PATIENCE, || is_there().then_some(())).expect("the target is made");
+    git(&["checkout", "-q", TARGET]).exits(0);
+    fs::write(scratch.home().join("go"), "").unwrap();
+    let waits = || {
+        batch
+            .stderr()
+            .contains("work waits for that to end")
+            .then_some(())
+    };
+    until(PATIENCE, waits).expect("work waits");
+    git(&["checkout", "-q", "main"]).exits(0);
+    batch.wait().exits(0);
+    for id in ["a", "b"] {
+        assert_eq!(scratch.steps_of(id).len(), 1, "{id}");
+    }
+    every_close_is_on_the_target(&scratch);
+}
+
+#[test]
 fn what_an_earlier_batch_could_not_push_is_pushed_by_one_without_work() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
     let remote = Remote::of(&scratch);

@@ -17,8 +17,13 @@ use premath_kernel::policy::landing_queue::{CheckEnd, CheckStart};
 use premath_kernel::record::live::StepPhase;
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
+use premath_worktree::landing::LandingError;
 use premath_worktree::tree::Base;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long work waits for a person who has the target checked out. Longer, and its
+/// issue would wait for the morning with a lane.
+const CHECKOUT_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// A step under way.
 #[derive(Debug)]
@@ -198,6 +203,34 @@ impl<'a> Attempt<'a> {
             }
             place.keep_lock(lock);
         }
+        Ok(())
+    }
+
+    /// Returns whether work waits because a person has the target checked out: they may
+    /// look at it for a moment. `since` is when this attempt began to wait.
+    pub(super) fn may_wait_for_checkout(
+        &self,
+        error: &LandingError,
+        since: &mut Option<Instant>,
+    ) -> bool {
+        let LandingError::CheckedOut { target, worktree } = error else {
+            return false;
+        };
+        let began = *since.get_or_insert_with(|| {
+            let worktree = worktree.display();
+            tracing::warn!(
+                "{target} is checked out in {worktree}; work waits for that to end before it lands"
+            );
+            Instant::now()
+        });
+        began.elapsed() < CHECKOUT_MAX
+    }
+
+    /// Waits a moment.
+    pub(super) fn await_checkout(&mut self) -> Result<(), Box<StepFailure>> {
+        let seen = self.batch.interrupt.changes();
+        self.look()?;
+        self.pause(seen);
         Ok(())
     }
 

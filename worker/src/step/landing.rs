@@ -21,7 +21,7 @@ use premath_memory::{LandingLock, artifact};
 use premath_worktree::landing::{Advance, LandedMark, LandingError, Undone};
 use premath_worktree::signing::Signer;
 use premath_worktree::tree::{Base, CommitText, Merged, TreeState};
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 /// The work that is to land.
 pub(super) struct Proposal<'a> {
@@ -184,19 +184,9 @@ impl Lane {
     ) -> Result<ReadyToClose, StageError> {
         let batch = self.batch.clone();
         let landing = &batch.landing;
+        let mut waits = None;
         loop {
-            let alone = loop {
-                let taken = self.take_turn(attempt, owner, proposal, queued, Until::Turn)?;
-                if let Err(failure) = taken {
-                    return Err(self.refused(&mut attempt.log, failure));
-                }
-                attempt.await_lock(&mut queued.place)?;
-                let alone = queued.place.alone();
-                // Another issue may have reserved the next landing meanwhile.
-                if queued.place.is_locked() && queued.place.has_turn() {
-                    break alone;
-                }
-            };
+            let alone = self.await_turn(attempt, owner, proposal, queued)?;
             // The previous lease holder may have landed since the step began.
             if let Some(LandedMark { commit, .. }) = landing.landed(&attempt.claim().issue_id)? {
                 let text = format!("an earlier attempt of the issue landed as {commit}");
@@ -218,7 +208,16 @@ impl Lane {
             attempt.look_at_lease()?;
             attempt.fence()?;
             let marked = MarkedLanding::mark(&batch, attempt.claim(), &commit)?;
-            let Some(landed) = marked.advance(&tip, owner.step_id)? else {
+            let landed = match marked.advance(&tip, owner.step_id) {
+                Err(error) if attempt.may_wait_for_checkout(&error, &mut waits) => {
+                    attempt.log.discard_from(before);
+                    drop(alone);
+                    attempt.await_checkout()?;
+                    continue;
+                }
+                advanced => advanced?,
+            };
+            let Some(landed) = landed else {
                 attempt.log.discard_from(before);
                 self.moved(attempt, queued)?;
                 continue;
@@ -244,6 +243,28 @@ impl Lane {
                 commit: (commit != tip).then_some(commit),
                 tree: verified,
             });
+        }
+    }
+
+    /// Takes work through the queue to its turn, with the right to land.
+    fn await_turn<'a>(
+        &mut self,
+        attempt: &mut Attempt<'a>,
+        owner: &CommandOwner<'_>,
+        proposal: &Proposal<'_>,
+        queued: &mut QueuedWork<'a>,
+    ) -> Result<MutexGuard<'a, ()>, StageError> {
+        loop {
+            let taken = self.take_turn(attempt, owner, proposal, queued, Until::Turn)?;
+            if let Err(failure) = taken {
+                return Err(self.refused(&mut attempt.log, failure));
+            }
+            attempt.await_lock(&mut queued.place)?;
+            let alone = queued.place.alone();
+            // Another issue may have reserved the next landing meanwhile.
+            if queued.place.is_locked() && queued.place.has_turn() {
+                return Ok(alone);
+            }
         }
     }
 
