@@ -364,6 +364,36 @@ pub fn worktree_folders(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(std::iter::once(main).chain(linked).collect())
 }
 
+/// Refuses a repository whose git folder is not in its main worktree and does not name
+/// it (`git init --separate-git-dir`): git and libgit2 take the folder above the git folder
+/// for it.
+///
+/// # Errors
+///
+/// [`StoreError::Repository`], with the setting that names it.
+pub fn refuse_git_folder_apart(folder: &Path) -> Result<(), StoreError> {
+    let Some(root) = main_worktree(folder)? else {
+        return Ok(());
+    };
+    let common = common_folder_of(folder)?;
+    match Repository::open(&root).is_ok_and(|found| found.commondir() == common) {
+        true => Ok(()),
+        false => Err(StoreError::Repository {
+            path: folder.to_path_buf(),
+            detail: format!(
+                "the git folder {} is not in the main worktree; name that to git with `git \
+                 config core.worktree FOLDER`",
+                common.display()
+            ),
+        }),
+    }
+}
+
+fn common_folder_of(folder: &Path) -> Result<PathBuf, StoreError> {
+    let found = Repository::discover(folder).map_err(|e| refused(folder, &e))?;
+    Ok(found.commondir().to_path_buf())
+}
+
 /// Returns whether the repository of a folder has a commit to begin at.
 ///
 /// # Errors
@@ -399,24 +429,15 @@ impl MainWorktrees {
         if let Some(known) = self.0.get(common) {
             return Ok(Some(known.clone()));
         }
-        let wrong = |detail: String| StoreError::Repository {
-            path: folder.to_path_buf(),
-            detail,
-        };
         let main = Repository::open(common).map_err(|e| refused(folder, &e))?;
         let Some(root) = main.workdir() else {
             let detail = "the repository is bare, and the harness keeps its files in the main \
                           worktree; use a clone that has one";
-            return Err(wrong(detail.to_owned()));
+            return Err(StoreError::Repository {
+                path: folder.to_path_buf(),
+                detail: detail.to_owned(),
+            });
         };
-        // git itself takes the folder above the git folder for it, wherever that lies.
-        if !Repository::open(root).is_ok_and(|found| found.commondir() == common) {
-            return Err(wrong(format!(
-                "the git folder {} is not in the main worktree; name that to git with `git \
-                 config core.worktree FOLDER`",
-                common.display()
-            )));
-        }
         let root = absolute(root)?;
         self.0.insert(common.to_path_buf(), root.clone());
         Ok(Some(root))
@@ -507,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_folder_elsewhere_has_no_main_worktree_but_the_one_that_it_names() {
+    fn a_git_folder_elsewhere_is_refused_unless_it_names_the_worktree() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
         for name in ["gits", "main"] {
@@ -517,14 +538,18 @@ mod tests {
         git.config().unwrap().set_bool("core.bare", false).unwrap();
         let link = format!("gitdir: {}\n", at("gits/main.git").display());
         std::fs::write(at("main/.git"), link).unwrap();
-        let error = main_worktree(&at("main")).unwrap_err().to_string();
-        assert!(error.contains("git config core.worktree"), "{error}");
+        let refused = refuse_git_folder_apart(&at("main")).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("git config core.worktree"), "{refused}");
         let named = at("main").display().to_string();
         git.config()
             .unwrap()
             .set_str("core.worktree", &named)
             .unwrap();
+        refuse_git_folder_apart(&at("main")).unwrap();
         assert_eq!(main_worktree(&at("main")).unwrap(), Some(at("main")));
+        // Without a repository there is nothing to refuse.
+        refuse_git_folder_apart(&at("gits")).unwrap();
     }
 
     #[test]

@@ -193,13 +193,13 @@ fn other_encodings_and_names_of_objects_are_as_git_has_them() {
 
 #[test]
 fn a_filter_that_fails_and_is_not_required_is_named() {
-    let scratch = rotated(&["a"]);
-    configure(&scratch, "required", "false");
+    let scratch = bare_of_lanes(&["a"]);
     configure(&scratch, "clean", "no-such-filter");
-    script(&scratch, "a", "echo plain > two.rot\n");
+    commit(&scratch, &[(".gitattributes", "*.rot filter=rot\n")]);
+    script(&scratch, "a", "echo plain > src/two.rot\n");
     let ended = batch(&scratch, "none", "true").end().exits(0);
     // As git takes it.
-    assert_eq!(stored(&scratch, TARGET, "two.rot"), "plain\n");
+    assert_eq!(stored(&scratch, TARGET, "src/two.rot"), "plain\n");
     let warning = "a git filter that is not required may have failed";
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
     assert!(ended.stderr.contains("no-such-filter"), "{}", ended.stderr);

@@ -21,7 +21,7 @@ use premath_kernel::issue::prefix::{prefix_fault, prefix_of};
 use premath_kernel::policy::turn::{POLICY_PLACE, TurnPolicy};
 use premath_memory::ignored::exclude_from_status;
 use premath_memory::instruction::ActivePolicy;
-use premath_memory::roots::{MemoryRoots, has_commit, main_worktree};
+use premath_memory::roots::{MemoryRoots, has_commit, main_worktree, refuse_git_folder_apart};
 use questions::{Choice, Proposal, ask};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -163,6 +163,7 @@ fn read_small(path: &Path) -> Option<String> {
 /// The repository root that the folder belongs to: where every command looks.
 fn root(dir: &Path) -> Result<PathBuf, CliError> {
     fs::create_dir_all(dir).map_err(failed("make", dir))?;
+    refuse_git_folder_apart(dir)?;
     Ok(MemoryRoots::discover(dir)?.repository)
 }
 

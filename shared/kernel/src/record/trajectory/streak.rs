@@ -1,6 +1,7 @@
 //! Issues that failed in one batch after another.
 
 use super::{StepRow, action};
+use crate::failure::FailureClass;
 use crate::json::id::{BatchId, IssueId};
 use crate::record::control::{ControlOperation, ControlResult};
 use jiff::Timestamp;
@@ -16,8 +17,9 @@ struct FailedIn {
 
 /// The issues that failed, by the rows of a trajectory in file order.
 ///
-/// An attempt that was cut, or that a limit of the batch ended, does not count. A close ends the streak of an issue, and so does an operator who
-/// takes the issue up again.
+/// An attempt that was cut, or that a limit of the batch ended, does not count, nor one
+/// that lost its lease or found the target unusable: its issue has no part in that. A close
+/// ends the streak of an issue, and so does an operator who takes the issue up again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FailureStreaks {
     issues: BTreeMap<IssueId, Vec<FailedIn>>,
@@ -39,7 +41,7 @@ impl FailureStreaks {
             self.issues.remove(issue);
             return;
         }
-        if row.is_cut() {
+        if row.is_cut() || is_of_surroundings(row) {
             return;
         }
         let at = row.finished_at.time();
@@ -90,10 +92,17 @@ impl FailureStreaks {
     }
 }
 
+/// Returns whether the cause of a failure is the lease or the landing target.
+fn is_of_surroundings(row: &StepRow) -> bool {
+    let cause = row.failure_classes.first();
+    cause.is_some_and(|class| {
+        class.starts_with("lease_") || class == FailureClass::LandingTargetUnusable.as_str()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::FailureClass;
     use crate::json::stamp::Stamp;
     use crate::record::control::IssueControl;
     use crate::record::trajectory::ControlRecord;
@@ -131,6 +140,8 @@ mod tests {
             failed("b1", 2, check),
             failed("b2", 3, check),
             failed("b3", 4, FailureClass::StepInterrupted),
+            failed("b3", 5, FailureClass::LeaseMissing),
+            failed("b3", 6, FailureClass::LandingTargetUnusable),
         ]);
         assert!(is_set_aside(&streaks, 2, "b4"));
         assert!(!is_set_aside(&streaks, 3, "b4"));
