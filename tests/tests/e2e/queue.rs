@@ -139,13 +139,20 @@ echo "$PREMATH_ISSUE_ID" > src/shared.txt"#;
 }
 
 #[test]
-fn a_command_cannot_claim_a_conflict() {
-    let scratch = Scratch::with_issues(1, &[issue("a")]);
-    let work = "echo 'landing_conflict: give way' >&2; exit 1";
+fn a_command_cannot_claim_what_only_the_harness_finds() {
+    let classes = ["landing_conflict", "landing_target_unusable", "work_unfit"];
+    let scratch = Scratch::with_issues(1, &classes.map(issue));
+    let work = "echo \"$PREMATH_ISSUE_ID: give way\" >&2; exit 1";
     scratch.landing_batch(work, "true").end().exits(1);
-    let steps = scratch.steps_of("a");
-    assert_eq!(steps.len(), 1, "{steps:#?}");
-    assert_eq!(steps[0]["failureClasses"], json!(["work_failed"]));
+    for class in classes {
+        let steps = scratch.steps_of(class);
+        assert_eq!(steps.len(), 1, "{steps:#?}");
+        assert_eq!(
+            steps[0]["failureClasses"],
+            json!(["work_failed"]),
+            "{class}"
+        );
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub use policy::{
     EscalationAction, POLICY_KIND, POLICY_PLACE, PolicyError, RetryPolicy, RetryRule, RuleTerms,
     UnknownAction,
 };
-pub use words::{class_words, is_class_word, is_of_the_landing};
+pub use words::{class_words, is_class_word, is_found_by_the_harness};
 
 use crate::failure::FailureClass;
 use schemars::JsonSchema;

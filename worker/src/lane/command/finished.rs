@@ -205,6 +205,6 @@ impl Lane {
     }
 
     fn knows(&self, word: &str) -> bool {
-        self.batch.settings.retry.knows(word) && !retry::is_of_the_landing(word)
+        self.batch.settings.retry.knows(word) && !retry::is_found_by_the_harness(word)
     }
 }

@@ -27,12 +27,15 @@ struct Named {
     many: Value,
 }
 
-/// Returns whether a class is of the landing alone. If the command of a step could name
-/// it, the next attempt would get the landing reserved.
-pub fn is_of_the_landing(word: &str) -> bool {
+/// Returns whether only the harness finds a class. If the command of a step could name
+/// it, the next attempt would get the landing reserved, its issue would never be set
+/// aside, or the breaker would never open.
+pub fn is_found_by_the_harness(word: &str) -> bool {
     let found = [
         FailureClass::LandingConflict,
         FailureClass::LandingNotTakenBack,
+        FailureClass::LandingTargetUnusable,
+        FailureClass::WorkUnfit,
     ];
     found.iter().any(|class| class.as_str() == word)
 }

@@ -2,6 +2,7 @@
 
 use super::{StepRow, action};
 use crate::failure::FailureClass;
+use crate::issue::handoff::HandoffResult;
 use crate::json::id::{BatchId, IssueId};
 use crate::record::control::{ControlOperation, ControlResult};
 use jiff::Timestamp;
@@ -92,12 +93,23 @@ impl FailureStreaks {
     }
 }
 
-/// Returns whether the cause of a failure is the lease or the landing target.
+/// Returns whether the lease or the landing target failed. A command may name a class of
+/// leases, so that what the stop found counts.
 fn is_of_surroundings(row: &StepRow) -> bool {
-    let cause = row.failure_classes.first();
-    cause.is_some_and(|class| {
-        class.starts_with("lease_") || class == FailureClass::LandingTargetUnusable.as_str()
-    })
+    let lost = [
+        HandoffResult::LeaseLost,
+        HandoffResult::LeaseStale,
+        HandoffResult::LeaseContended,
+        HandoffResult::LeaseMissing,
+        HandoffResult::LeaseInvariant,
+    ];
+    let target = FailureClass::LandingTargetUnusable.as_str();
+    row.failure_classes
+        .first()
+        .is_some_and(|class| class == target)
+        || lost
+            .iter()
+            .any(|lost| row.result_class.starts_with(lost.as_str()))
 }
 
 #[cfg(test)]
@@ -133,6 +145,13 @@ mod tests {
     }
 
     #[test]
+    fn a_class_that_a_command_names_saves_no_issue_from_being_set_aside() {
+        let named = FailureClass::LeaseMissing;
+        let streaks = after(&[failed("b1", 1, named), failed("b2", 2, named)]);
+        assert!(is_set_aside(&streaks, 2, "b3"));
+    }
+
+    #[test]
     fn batches_are_counted_and_not_attempts() {
         let check = FailureClass::CheckFailed;
         let streaks = after(&[
@@ -140,7 +159,10 @@ mod tests {
             failed("b1", 2, check),
             failed("b2", 3, check),
             failed("b3", 4, FailureClass::StepInterrupted),
-            failed("b3", 5, FailureClass::LeaseMissing),
+            StepRow {
+                result_class: "failed_lease_missing_transport_dispatched".to_owned(),
+                ..failed("b3", 5, FailureClass::LeaseMissing)
+            },
             failed("b3", 6, FailureClass::LandingTargetUnusable),
         ]);
         assert!(is_set_aside(&streaks, 2, "b4"));
