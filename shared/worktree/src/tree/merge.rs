@@ -31,6 +31,7 @@ impl Tree {
         self.clear_locks(base.branch.as_deref(), None);
         self.repair_index()?;
         self.blobs.borrow_mut().clear();
+        self.ended.borrow_mut().clear();
         self.seen.take();
         self.settings.take();
         if self.started(base, &commit)? {

@@ -61,8 +61,14 @@ impl Tree {
                 _ => None,
             };
             if let Some(why) = stop {
+                let mut ended = self.ended.borrow_mut();
+                // A second one in another look: the rest would be ended one by one.
+                let is_over = was_ended && ended.len() > 1;
                 for taken in waiting {
                     self.refuse(taken.name, why);
+                    if is_over {
+                        ended.insert(taken.name.to_vec(), (taken.stamp, why.to_owned()));
+                    }
                 }
                 break;
             }

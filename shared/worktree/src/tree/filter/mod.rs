@@ -1,7 +1,7 @@
-//! Files whose content git changes on the way between a commit and a checkout:
-//! by commands that the operator configured (Git LFS, git-crypt), or by another
-//! encoding or the name of an object in the text, of which libgit2 does the one not at
-//! all and the other one way only.
+//! Files whose content git changes on the way between a commit and a checkout: by
+//! commands that the operator configured (Git LFS, git-crypt), to another encoding
+//! (`working-tree-encoding`), or by the name of an object (`ident`). libgit2 does not
+//! know such an encoding, and never takes the name of an object out again.
 //!
 //! Nothing is run here: git runs the commands, confined, by the
 //! [`FilterRunner`]. It works in a folder that is made for one run, with a git

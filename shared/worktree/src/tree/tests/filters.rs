@@ -222,56 +222,61 @@ fn a_changed_file_goes_through_its_filter_both_ways() {
     assert_eq!(lane.tree.changes().unwrap(), ["two.rot"]);
 }
 
-#[test]
-fn a_refused_file_is_named_and_put_aside() {
+/// Asserts that a file with this text is refused with a reason and put aside, that those
+/// before and behind it are saved, and that the lane goes back.
+fn is_refused_alone(text: &str, why: &str) -> Lane {
     let (lane, _) = filtered();
     lane.tree.fill_filtered().unwrap();
     for name in ["a.rot", "z.rot"] {
         lane.write(name, "fine\n");
     }
-    lane.write("bad.rot", "poison\n");
+    lane.write("m.rot", text);
     let error = lane.tree.keep_content(&lane.base.commit).unwrap_err();
     assert_eq!(error.class(), FailureClass::WorktreeFilter);
-    let text = error.to_string();
-    assert!(
-        text.contains("bad.rot") && text.contains("no poison"),
-        "{text}"
-    );
+    let error = error.to_string();
+    assert!(error.contains("m.rot") && error.contains(why), "{error}");
     let salvage = lane.tree.take_back(&lane.base, 1, &TEXT, None).unwrap();
     let salvage = salvage.unwrap();
-    let saved = lane.tree.find_commit(&salvage.branches[0]).unwrap();
-    let saved = saved.tree().unwrap();
-    assert!(saved.get_path(Path::new("z.rot")).is_ok());
-    assert!(saved.get_path(Path::new("bad.rot")).is_err());
-    assert!(salvage.folder.unwrap().join("bad.rot").exists());
-    assert_eq!(read(&lane, "two.rot"), "keep\n");
-}
-
-#[test]
-fn a_file_whose_filter_does_not_end_is_named_and_put_aside_and_the_lane_goes_back() {
-    let (lane, _) = filtered();
-    lane.tree.fill_filtered().unwrap();
-    for name in ["a.rot", "z.rot"] {
-        lane.write(name, "fine\n");
-    }
-    lane.write("m.rot", "endless\n");
-    let error = lane.tree.keep_content(&lane.base.commit).unwrap_err();
-    let text = error.to_string();
-    assert!(
-        text.contains("m.rot") && text.contains("it took too long"),
-        "{text}"
-    );
-    let salvage = lane.tree.take_back(&lane.base, 1, &TEXT, None).unwrap();
-    let salvage = salvage.unwrap();
-    let saved = lane.tree.find_commit(&salvage.branches[0]).unwrap();
-    let saved = saved.tree().unwrap();
+    let is_saved = |name: &str| {
+        let saved = lane.tree.find_commit(&salvage.branches[0]).unwrap();
+        saved.tree().unwrap().get_path(Path::new(name)).is_ok()
+    };
     for (name, is_there) in [("a.rot", true), ("m.rot", false), ("z.rot", true)] {
-        assert_eq!(saved.get_path(Path::new(name)).is_ok(), is_there, "{name}");
+        assert_eq!(is_saved(name), is_there, "{name}");
     }
     assert!(salvage.folder.unwrap().join("m.rot").exists());
     assert_eq!(lane.tree.changes().unwrap(), [""; 0]);
-    // It went through its filter once.
+    assert_eq!(read(&lane, "two.rot"), "keep\n");
+    lane
+}
+
+#[test]
+fn a_refused_file_is_named_and_put_aside() {
+    is_refused_alone("poison\n", "no poison");
+}
+
+#[test]
+fn a_file_whose_filter_does_not_end_goes_through_it_once() {
+    let lane = is_refused_alone("endless\n", "it took too long");
     assert_eq!(fs::read(lane.at("../filters/ended")).unwrap(), b".");
+}
+
+#[test]
+fn many_files_whose_filters_do_not_end_cost_two_of_them() {
+    let (lane, _) = filtered();
+    lane.tree.fill_filtered().unwrap();
+    for number in 0..9 {
+        lane.write(&format!("{number}.rot"), "endless\n");
+    }
+    for _ in 0..4 {
+        lane.tree.keep_content(&lane.base.commit).unwrap_err();
+    }
+    assert_eq!(fs::read(lane.at("../filters/ended")).unwrap(), b"..");
+    // The next step has its own files.
+    lane.tree.take_back(&lane.base, 1, &TEXT, None).unwrap();
+    lane.tree.start_at(&lane.base, "bd-2", 1).unwrap();
+    lane.write("0.rot", "fine\n");
+    assert_eq!(kept(&lane, "0.rot"), "gjof\n");
 }
 
 #[test]
