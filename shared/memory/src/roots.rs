@@ -375,7 +375,8 @@ pub fn refuse_git_folder_apart(folder: &Path) -> Result<(), StoreError> {
     let Some(root) = main_worktree(folder)? else {
         return Ok(());
     };
-    let common = common_folder_of(folder)?;
+    let found = Repository::discover(folder).map_err(|e| refused(folder, &e))?;
+    let common = found.commondir();
     match Repository::open(&root).is_ok_and(|found| found.commondir() == common) {
         true => Ok(()),
         false => Err(StoreError::Repository {
@@ -387,11 +388,6 @@ pub fn refuse_git_folder_apart(folder: &Path) -> Result<(), StoreError> {
             ),
         }),
     }
-}
-
-fn common_folder_of(folder: &Path) -> Result<PathBuf, StoreError> {
-    let found = Repository::discover(folder).map_err(|e| refused(folder, &e))?;
-    Ok(found.commondir().to_path_buf())
 }
 
 /// Returns whether the repository of a folder has a commit to begin at.

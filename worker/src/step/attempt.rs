@@ -13,17 +13,14 @@ use crate::lane::Lane;
 use crate::lane::watch::LeaseWatch;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::{self, Claim};
+use premath_kernel::policy::landing::CHECKOUT_MAX;
 use premath_kernel::policy::landing_queue::{CheckEnd, CheckStart};
 use premath_kernel::record::live::StepPhase;
 use premath_memory::LandingLock;
 use premath_memory::{Claimed, clock};
 use premath_worktree::landing::LandingError;
 use premath_worktree::tree::Base;
-use std::time::{Duration, Instant};
-
-/// How long work waits for a person who has the target checked out. Longer, and its
-/// issue would wait for the morning with a lane.
-const CHECKOUT_MAX: Duration = Duration::from_secs(10 * 60);
+use std::time::Instant;
 
 /// A step under way.
 #[derive(Debug)]

@@ -17,9 +17,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The branch that work lands on where no other is named.
 pub const DEFAULT_TARGET: &str = "harness/integration";
+
+/// How long finished work waits for a person who has the target checked out. Longer, and
+/// its issue would wait for the morning with a lane.
+pub const CHECKOUT_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// The most repair rounds of a step: some agents stop by themselves after eight
 /// turns in a row.

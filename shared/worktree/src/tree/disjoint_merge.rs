@@ -100,7 +100,6 @@ fn are_apart(ours: &Changes, theirs: &Changes) -> bool {
 mod tests {
     use super::super::Merged;
     use super::*;
-    use crate::merged_index::clashes;
     use git2::{Signature, Time};
 
     /// A sequence of numbers that a seed determines.
@@ -195,16 +194,29 @@ mod tests {
                     assert_eq!(tree, merged.write_tree_to(&git).unwrap(), "{seed}");
                     apart += 1;
                 }
-                None if clashes(&merged).unwrap().is_empty() => {
-                    let tree = merged.write_tree_to(&git).unwrap();
-                    assert_kept(&git, trees, tree, seed);
-                    together += 1;
-                }
-                None => clashing += 1,
+                None => match merged_by(&git, [base, tip, work]) {
+                    Merged::Clean(tree) => {
+                        assert!(!merged.has_conflicts(), "{seed}");
+                        assert_eq!(tree, merged.write_tree_to(&git).unwrap().to_string());
+                        assert_kept(&git, trees, Oid::from_str(&tree).unwrap(), seed);
+                        together += 1;
+                    }
+                    Merged::Conflict(_) => clashing += 1,
+                },
             }
         }
         let counts = [apart, together, clashing];
         assert!(counts.iter().all(|count| *count > 50), "{counts:?}");
+    }
+
+    /// Merges as a lane does.
+    fn merged_by(git: &Repository, [base, tip, work]: [Oid; 3]) -> Merged {
+        git.reference("refs/heads/main", base, true, "test")
+            .unwrap();
+        git.set_head("refs/heads/main").unwrap();
+        let tree = Tree::open(git.workdir().unwrap()).unwrap();
+        let [base, tip, work] = [base, tip, work].map(|id| id.to_string());
+        tree.merged(&base, &tip, &work).unwrap()
     }
 
     fn tree_of(git: &Repository, commit: Oid) -> Oid {
@@ -242,19 +254,14 @@ mod tests {
         let mut added = files.clone();
         added.extend([file("out/ga", plain)]);
         let added = commit(&git, &added, &[base]);
-        git.reference("refs/heads/main", base, true, "test")
-            .unwrap();
-        git.set_head("refs/heads/main").unwrap();
-        let tree = Tree::open(folder.path()).unwrap();
         for mode in [plain, 0o120_000] {
             let replaced =
                 Files::from([file("kept", plain), file("out", mode), file("out-x", plain)]);
             let replaced = commit(&git, &replaced, &[base]);
             for [tip, work] in [[added, replaced], [replaced, added]] {
-                let [base, tip, work] = [base, tip, work].map(|id| id.to_string());
-                let merged = tree.merged(&base, &tip, &work).unwrap();
                 let paths = ["out", "out/ga"].map(str::to_owned);
-                assert_eq!(merged, Merged::Conflict(paths.to_vec()));
+                let conflict = Merged::Conflict(paths.to_vec());
+                assert_eq!(merged_by(&git, [base, tip, work]), conflict);
             }
         }
     }
@@ -276,14 +283,7 @@ mod tests {
         };
         // Work begins on a landing, which a person takes off with a reset.
         let base = with(&[("landed", "1")], first);
-        git.reference("refs/heads/main", base, true, "test")
-            .unwrap();
-        git.set_head("refs/heads/main").unwrap();
-        let tree = Tree::open(folder.path()).unwrap();
-        let merged = |work: Oid| {
-            let [base, tip, work] = [base, first, work].map(|id| id.to_string());
-            tree.merged(&base, &tip, &work).unwrap()
-        };
+        let merged = |work: Oid| merged_by(&git, [base, first, work]);
         let alone = with(&[("new", "1")], first);
         let clean = Merged::Clean(tree_of(&git, alone).to_string());
         assert_eq!(merged(with(&[("landed", "1"), ("new", "1")], base)), clean);

@@ -1,7 +1,6 @@
 //! The rules of an ignore file.
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -54,21 +53,33 @@ pub(super) fn parsed(text: &[u8]) -> Option<Gitignore> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for line in String::from_utf8_lossy(text).lines() {
         // A pattern that is none matches nothing, as in git.
-        let _ = builder.add_line(None, &with_ranges(&without_alternatives(line)));
+        let _ = builder.add_line(None, &as_in_git(line));
     }
     builder.build().ok()
 }
 
-/// Returns a pattern in which braces are literal, as they are in git.
-fn without_alternatives(line: &str) -> String {
+/// Returns a pattern in which braces are literal, and the named classes of a class are
+/// ranges of ASCII: as git has them (wildmatch).
+fn as_in_git(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let (mut is_escaped, mut is_negated) = (false, false);
     let (mut in_class, mut begins_class) = (false, false);
-    for c in line.chars() {
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        let is_first = std::mem::take(&mut begins_class);
+        if c == '['
+            && in_class
+            && !is_escaped
+            && let Some((ranges, after)) = named_class(rest)
+        {
+            text.push_str(ranges);
+            rest = after;
+            continue;
+        }
         if matches!(c, '{' | '}') && !is_escaped && !in_class {
             text.push('\\');
         }
-        let is_first = std::mem::take(&mut begins_class);
         match c {
             '!' | '^' if is_first && !is_negated => (begins_class, is_negated) = (true, true),
             '[' if !is_escaped && !in_class => {
@@ -84,17 +95,11 @@ fn without_alternatives(line: &str) -> String {
     text
 }
 
-/// Returns a pattern whose named classes are ranges of ASCII, as git has them
-/// (wildmatch).
-fn with_ranges(line: &str) -> Cow<'_, str> {
-    if !line.contains("[:") {
-        return line.into();
-    }
-    let mut text = line.to_owned();
-    for (name, ranges) in CLASSES {
-        text = text.replace(&format!("[:{name}:]"), ranges);
-    }
-    text.into()
+/// Returns the ranges of a named class behind its bracket, and what follows it.
+fn named_class(text: &str) -> Option<(&'static str, &str)> {
+    let (name, after) = text.strip_prefix(':')?.split_once(":]")?;
+    let found = CLASSES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, ranges)| (*ranges, after))
 }
 
 #[cfg(test)]
@@ -132,13 +137,16 @@ mod tests {
 
     #[test]
     fn named_classes_and_a_mark_of_the_encoding_are_as_in_git() {
-        let text = "\u{feff}*.first\n[[:digit:]]d\n[[:space:]]e\n[![:alpha:]_]f\n[[:punct:]x]g\n";
+        let text = "\u{feff}*.first\n[[:digit:]]d\n[[:space:]]e\n[![:alpha:]_]f\n[[:punct:]x]g\n\
+                    [:alpha:]h\n[[:digit:]{]{i}\n";
         let rules = parsed(text.as_bytes()).unwrap();
         let ignores = |path: &str| rules.matched(path, false).is_ignore();
-        for name in ["a.first", "1d", " e", "1f", "-g", "]g", "[g", "xg", "~g"] {
+        for name in [
+            "a.first", "1d", " e", "1f", "-g", "]g", "[g", "xg", "~g", "ah", ":h", "1{i}", "{{i}",
+        ] {
             assert!(ignores(name), "{name}");
         }
-        for name in ["ad", "ae", "af", "_f", "ag", ":d", "[d"] {
+        for name in ["ad", "ae", "af", "_f", "ag", ":d", "[d", "bh", "1i"] {
             assert!(!ignores(name), "{name}");
         }
     }

@@ -216,10 +216,6 @@ impl<'a> Rest<'a> {
         if name.is_empty() && said == 0 {
             return Err(wrong(SPLIT));
         }
-        let said = usize::from(flags & LENGTH);
-        if name.is_empty() && said == 0 {
-            return Err(wrong(SPLIT));
-        }
         if name.len() >= PATH_MAX || !is_relative(name) {
             return Err(wrong("a name is not that of a file"));
         }
