@@ -13,6 +13,7 @@ use harness_worker::gate;
 use harness_worker::interrupt::Interrupt;
 use harness_worker::lane::{BootError, BootReport, Lane, LanePlan};
 use harness_worker::refusal::{self, RefusedLane};
+use harness_worker::sandbox::left_out_warning;
 use harness_worker::settings::{Settings, SettingsError};
 use harness_worker::stderr::{end_message, failed, say};
 use harness_worker::step::StepReport;
@@ -150,6 +151,7 @@ fn announce(batch: &Batch) {
     let warnings = [
         foreign_warning(&batch.foreign_rows()),
         batch.own_checks_warning(),
+        left_out_warning(settings),
         network,
     ];
     for warning in warnings.into_iter().flatten() {

@@ -61,7 +61,17 @@ fn works(mode: SandboxMode) -> bool {
     !exit.is_unconfined()
 }
 
-fn run(mode: SandboxMode, script: &str, mut ceilings: Ceilings) -> Ran {
+fn run(mode: SandboxMode, script: &str, ceilings: Ceilings) -> Ran {
+    run_with(mode, script, ceilings, |_, _| ())
+}
+
+/// Runs a command with what a function adds to it, given the folder around `work`.
+fn run_with(
+    mode: SandboxMode,
+    script: &str,
+    mut ceilings: Ceilings,
+    more: impl FnOnce(&Path, &mut CommandSpec),
+) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let work = fs::canonicalize(folder.path()).unwrap().join("work");
     fs::create_dir(&work).unwrap();
@@ -72,6 +82,7 @@ fn run(mode: SandboxMode, script: &str, mut ceilings: Ceilings) -> Ran {
     spec.limit = Duration::from_secs(30);
     spec.ceilings = ceilings;
     confined(mode, &work, &mut spec);
+    more(work.parent().unwrap(), &mut spec);
     let lock = File::create(folder.path().join("lock")).unwrap();
     lock.try_lock_exclusive().unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_harness-worker"));
@@ -111,6 +122,31 @@ fn confined(mode: SandboxMode, work: &Path, spec: &mut CommandSpec) {
         network: Some(Loopback::default()),
         bounds,
     });
+}
+
+/// A temporary folder on an overlay can take the changes of none.
+#[test]
+fn a_seed_that_cannot_be_layered_is_an_empty_folder_of_the_commands_own() {
+    if !works(SandboxMode::Namespaces) {
+        return;
+    }
+    let seed = |folder: &Path, spec: &mut CommandSpec| {
+        for name in ["work/cache", "layer/upper", "layer/work"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        // Nothing can be layered over a file.
+        fs::write(folder.join("lower"), "x").unwrap();
+        let [lower, layer, at] = ["lower", "layer", "work/cache"].map(|name| folder.join(name));
+        let view = spec.view.as_mut().unwrap();
+        view.places.push(ViewEntry::seeded(&lower, &layer, &at));
+    };
+    let script = "ls cache; echo mine > cache/mine; cat cache/mine";
+    let mode = SandboxMode::Namespaces;
+    let ran = run_with(mode, script, Ceilings::default(), seed);
+    assert_eq!(ran.output(), "mine\n", "{:?}", ran.exit);
+    let is_in = |name: &str| ran.folder.path().join(name).join("mine").exists();
+    assert!(is_in("layer/upper"));
+    assert!(!is_in("work/cache"));
 }
 
 /// Control groups of the machine could be written to by root in a namespace of

@@ -3,6 +3,7 @@
 use crate::report::{BatchTerms, Notice, Reporter};
 use harness_worker::batch::{Batch, foreign_warning};
 use harness_worker::cause::chain;
+use harness_worker::sandbox::left_out_warning;
 use premath_kernel::json::plain::shell_word;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{clock, observation};
@@ -31,6 +32,7 @@ pub(super) fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &
     let warnings = [
         foreign_warning(&batch.foreign_rows()),
         batch.own_checks_warning(),
+        left_out_warning(&batch.settings),
         network,
         attention_warning(&batch.settings.roots),
         set_aside_warning(batch),

@@ -1,9 +1,11 @@
-//! What a shell cannot do: sockets of every kind and locks, for the hostile
-//! steps of the escape suite. It exits with 0 where the attempt went through.
+//! What a shell cannot do: sockets of every kind, locks and extended attributes, for
+//! the hostile steps of the escape suite and of end-to-end tests. It exits with 0 where
+//! the attempt went through.
 
 use premath_cli::Beside;
 use premath_memory::roots::MemoryRoots;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, XattrFlags, flock, setxattr};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, Protocol, SendFlags, SocketAddrUnix, SocketType, connect, sendto, socket,
 };
@@ -54,6 +56,7 @@ fn attempt(arguments: &[&str]) -> ProbeResult {
         ["fastopen", address] => fast_open(address.parse()?),
         ["replace", path, from, to] => replace(path, &bytes(from)?, &bytes(to)?),
         ["seal", path, sum] => seal(path, &bytes(sum)?),
+        ["attribute", path, name, value] => attribute(path, name, value),
         ["flood", path] => flood(Path::new(path)),
         ["guess", ports @ ..] => guess(ports),
         ["control", path, token] => control(path, token),
@@ -127,6 +130,19 @@ fn replace(path: &str, from: &[u8], to: &[u8]) -> ProbeResult {
         true => Err("not found".into()),
         false => Ok(()),
     }
+}
+
+/// Sets an extended attribute of a file or folder, and says whether the file system
+/// supports it.
+fn attribute(path: &str, name: &str, value: &str) -> ProbeResult {
+    let set = setxattr(path, name, value.as_bytes(), XattrFlags::empty());
+    let answer = match set {
+        Ok(()) => "set".to_owned(),
+        Err(Errno::OPNOTSUPP) => "not supported".to_owned(),
+        Err(error) => return Err(format!("attribute {name}: {error}").into()),
+    };
+    writeln!(std::io::stdout(), "attribute {name}: {answer}")?;
+    Ok(())
 }
 
 /// Puts a sum over the last bytes of a file.

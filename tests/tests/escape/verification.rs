@@ -210,8 +210,8 @@ fn build_state_is_poisoned_where_the_harness_has_its_own(ground: &mut Ground) {
     let poison = r#"mkdir -p artifacts/out; for name in base broken h; do
   rm -f "artifacts/out/$name.txt"; echo fine > "artifacts/out/$name.txt"
   touch -d 2040-01-01 "artifacts/out/$name.txt"; done
-setfattr -n user.overlay.whiteout -v y src/base.txt 2>/dev/null
-setfattr -n user.overlay.opaque -v y src 2>/dev/null
+premath-probe attribute src/base.txt user.overlay.whiteout y
+premath-probe attribute src user.overlay.opaque y
 touch -d 1990-01-01 src/*.txt"#;
     ground.hostile(
         "h",
@@ -221,6 +221,12 @@ touch -d 1990-01-01 src/*.txt"#;
         ground.hostile(id, "echo broken > src/broken.txt").later();
     }
     ground.nights();
+    let said = ground.output_of_verification("h");
+    for name in ["whiteout", "opaque"] {
+        // Whether it is set is a matter of the file system.
+        let is_tried = said.contains(&format!("attribute user.overlay.{name}: "));
+        ground.harm(!is_tried, format!("no attribute {name} was tried: {said}"));
+    }
     for id in ["x-broken-1", "x-broken-2"] {
         let status = ground.status(id);
         ground.harm(status == "closed", format!("broken work closed: {id}"));

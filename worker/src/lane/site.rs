@@ -251,7 +251,7 @@ impl Lane {
     /// put at a commit, but for commands of [`Lane::touch_checkout`].
     pub(crate) fn is_checkout_ours(&self) -> bool {
         let folder = self.site.checkout.folder();
-        self.confinement.mounts() && !self.confinement.opens_any_of(folder)
+        self.confinement.is_layered(folder) && !self.confinement.opens_any_of(folder)
     }
 
     /// Returns whether only the harness can write the worktree while no command

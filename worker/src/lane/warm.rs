@@ -160,9 +160,8 @@ impl Lane {
     fn is_warm_wanted(&self) -> Result<bool, BootError> {
         let settings = &self.batch.settings;
         let can_be = settings.warm
-            && self.confinement.mounts()
             && settings.landing.mode != LandingMode::Branch
-            && !self.confinement.is_open(&self.site.state.checkout);
+            && self.confinement.is_layered(&self.site.state.checkout);
         if !can_be {
             return Ok(false);
         }
@@ -500,8 +499,7 @@ impl Lane {
         let checkout = self.site.checkout.folder().to_path_buf();
         let is_stacked = phase.is_verification()
             && phase != Phase::VerifySetup
-            && self.confinement.mounts()
-            && !self.confinement.is_open(&checkout);
+            && self.confinement.is_layered(&checkout);
         if !is_stacked {
             return None;
         }

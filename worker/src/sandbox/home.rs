@@ -1,9 +1,7 @@
 //! The private folders of one command: home, temporary folder, and the layers
 //! over the caches.
 
-use super::Cache;
 use crate::supervisor::confine::scratch;
-use premath_memory::untrusted::{UntrustedError, UntrustedFolder};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -135,53 +133,5 @@ impl PrivateHome {
         let file = self.root.join(name);
         fs::write(&file, text)?;
         Ok(file)
-    }
-
-    /// Puts links to the caches into the home, where nothing can be mounted. A command
-    /// may have had the home before, and what it left there is not followed.
-    ///
-    /// # Errors
-    ///
-    /// What the system says.
-    pub(crate) fn link_caches(&self, caches: &[Cache]) -> Result<(), UntrustedError> {
-        for cache in caches {
-            let at = Path::new(cache.at);
-            let above = at.parent().unwrap_or(Path::new(""));
-            let name = at.file_name().unwrap_or_default().to_string_lossy();
-            UntrustedFolder::make(&self.home(), above)?.link(&name, &cache.folder)?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn links_to_caches_are_made_again_and_follow_no_link_of_a_command() {
-        let folder = tempfile::tempdir().unwrap();
-        let [private, victim, cache] = ["private", "victim", "cache"].map(|name| {
-            let path = folder.path().join(name);
-            fs::create_dir(&path).unwrap();
-            path
-        });
-        let home = PrivateHome::make(&private).unwrap();
-        let caches = [Cache {
-            folder: cache.clone(),
-            at: ".cargo/registry",
-        }];
-        let linked = || fs::read_link(home.home().join(".cargo/registry")).unwrap();
-        home.link_caches(&caches).unwrap();
-        home.link_caches(&caches).unwrap();
-        assert_eq!(linked(), cache);
-        // The command replaced the folder on the way.
-        fs::remove_dir_all(home.home().join(".cargo")).unwrap();
-        symlink(&victim, home.home().join(".cargo")).unwrap();
-        home.link_caches(&caches).unwrap();
-        assert_eq!(linked(), cache);
-        assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
-        assert!(cache.exists());
     }
 }

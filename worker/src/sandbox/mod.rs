@@ -2,7 +2,8 @@
 //! its `PATH`, the caches of build tools, and what an agent signs in with
 //! (`isolation.md` 9).
 //!
-//! Everything else of the home and of the machine is not there.
+//! Everything else of the home and of the machine is not there. A cache or toolchain
+//! that steps can write is left out: it would be trusted by the commands of others.
 
 mod agent;
 mod cache;
@@ -30,9 +31,10 @@ pub use trial::{TrialError, try_command};
 pub(crate) use words::paths_named_by;
 
 use crate::environment;
-use crate::settings::{Settings, outside_worktrees, path_of};
+use crate::settings::{Settings, StepFolders, outside, path_of};
 use crate::supervisor::confine::image::Image;
-use std::collections::BTreeMap;
+use premath_kernel::policy::sandbox::SandboxMode;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -72,6 +74,8 @@ pub(crate) struct HostAccess {
     pub hidden: Vec<PathBuf>,
     /// The caches of build tools.
     pub caches: Vec<Cache>,
+    /// Folders of caches and toolchains that are left out, for steps can write them.
+    pub left_out: BTreeSet<PathBuf>,
     /// Variables that say where a toolchain is.
     pub variables: Vec<(&'static str, OsString)>,
     /// The image that the system is of, where it is not the machine's.
@@ -83,8 +87,13 @@ pub(crate) struct HostAccess {
 pub(crate) struct Search<'a> {
     /// The home of the user.
     pub home: Option<&'a Path>,
-    /// The variable `PATH` of the commands, without folders in worktrees.
+    /// The variable `PATH` of the commands, without folders that steps write.
     pub path: OsString,
+    /// What steps write: no cache or toolchain is taken from there.
+    pub steps: StepFolders,
+    /// Whether commands have the caches; without a layer over them a tool that writes
+    /// its cache fails.
+    pub has_caches: bool,
     /// Looks a variable up.
     pub variable: fn(&str) -> Option<PathBuf>,
     /// The commands of the settings.
@@ -109,9 +118,12 @@ impl<'a> Search<'a> {
         commands.extend(own_checks.map(|check| check.command.clone()));
         commands.extend(settings.work.all().map(|work| work.command.clone()));
         let path = environment::path(settings.inherited(), &settings.environment);
+        let steps = StepFolders::of(&settings.roots.repository);
         Self {
             home: settings.sandbox.home.as_deref(),
-            path: outside_worktrees(&path.unwrap_or_default(), &settings.roots.repository),
+            path: outside(&path.unwrap_or_default(), &steps),
+            steps,
+            has_caches: settings.sandbox.choice.mode.has_view(),
             variable: path_of,
             commands,
             read: settings.sandbox.read.clone(),
@@ -146,8 +158,21 @@ impl HostAccess {
         for path in &search.read {
             host.reads(path, ReadReason::Setting);
         }
-        host.caches = cache::find(search.home, search.variable);
+        if search.has_caches {
+            host.add_caches(cache::find(search.home, search.variable), &search.steps);
+        }
         host
+    }
+
+    /// Adds caches but for those that steps can write: what one step left there would
+    /// decide the verifications of others.
+    fn add_caches(&mut self, caches: Vec<Cache>, steps: &StepFolders) {
+        for cache in caches {
+            match steps.meet(&cache.folder) {
+                true => drop(self.left_out.insert(cache.folder)),
+                false => self.caches.push(cache),
+            }
+        }
     }
 
     /// Adds a file or folder where it is; what can be read already is not added.
@@ -163,5 +188,89 @@ impl HostAccess {
     /// Returns whether a path is in the list, or below something that is.
     pub(crate) fn may_read(&self, path: &Path) -> bool {
         path.ancestors().any(|above| self.read.contains_key(above))
+    }
+}
+
+/// Says which caches and toolchains the commands of a batch do without, for steps can
+/// write them; `None` where there is none.
+pub fn left_out_warning(settings: &Settings) -> Option<String> {
+    if settings.sandbox.choice.mode == SandboxMode::None {
+        return None;
+    }
+    let left_out = HostAccess::find(&Search::of(settings)).left_out;
+    let names: Vec<String> = left_out
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "commands have no cache or toolchain of {}: steps can write there, for it is in or \
+             around a worktree of the repository; move it elsewhere, and set its variable",
+            names.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::sync::OnceLock;
+
+    /// A function has no folder of its own to name.
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+    fn variable(name: &str) -> Option<PathBuf> {
+        let at = match name {
+            "PIP_CACHE_DIR" => "repo/.cache/pip",
+            "CCACHE_DIR" => "lanes",
+            "GOMODCACHE" => "link",
+            "RUSTUP_HOME" => "repo/rustup",
+            "UV_CACHE_DIR" => "uv",
+            _ => return None,
+        };
+        Some(FOLDER.get()?.join(at))
+    }
+
+    #[test]
+    fn no_cache_or_toolchain_is_taken_from_where_steps_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for there in [
+            "repo/.cache/pip",
+            "repo/rustup/toolchains/x/bin",
+            "lanes/one/mod",
+            "uv",
+            "home/.cargo/bin",
+            "home/.cargo/registry",
+        ] {
+            fs::create_dir_all(root.join(there)).unwrap();
+        }
+        std::os::unix::fs::symlink("lanes/one/mod", root.join("link")).unwrap();
+        let root = FOLDER.get_or_init(|| root);
+        let at = |name: &str| root.join(name);
+        let home = at("home");
+        let mut search = Search {
+            home: Some(&home),
+            path: at("home/.cargo/bin").into(),
+            steps: StepFolders::at(&[at("repo"), at("lanes/one")]),
+            has_caches: true,
+            variable,
+            commands: Vec::new(),
+            read: Vec::new(),
+            image: None,
+        };
+        let host = HostAccess::find(&search);
+        let caches: Vec<&Path> = host.caches.iter().map(|cache| &*cache.folder).collect();
+        assert_eq!(caches, [at("home/.cargo/registry"), at("uv")]);
+        assert!(host.may_read(&at("home/.cargo/bin")));
+        assert!(!host.may_read(&at("repo/rustup/toolchains/x")));
+        assert!(host.variables.is_empty(), "{:?}", host.variables);
+        let left_out = ["lanes", "lanes/one/mod", "repo/.cache/pip", "repo/rustup"];
+        assert_eq!(host.left_out, left_out.map(at).into());
+        search.has_caches = false;
+        let host = HostAccess::find(&search);
+        assert!(host.caches.is_empty());
+        assert_eq!(host.left_out, [at("repo/rustup")].into());
     }
 }

@@ -162,8 +162,7 @@ impl Scene<'_> {
         // Their layers are numbered after those of the machine's caches.
         for (number, seed) in self.seeds.iter().enumerate() {
             let layer = home.layer(self.host.caches.len() + number)?;
-            let lower = std::slice::from_ref(&seed.lower);
-            places.push(ViewEntry::stacked(lower, &layer, &seed.at));
+            places.push(ViewEntry::seeded(&seed.lower, &layer, &seed.at));
         }
         places.extend(self.hidden.iter().map(|path| ViewEntry::empty(path)));
         if !self.emptied.is_empty() {

@@ -73,7 +73,7 @@ pub(super) fn add(host: &mut HostAccess, search: &Search<'_>) {
         }
         if host.may_read(folder) {
             // One of the system's: its variables are for a command too.
-            add_of_manager(host, folder, &managers);
+            add_of_manager(host, folder, &managers, search);
             continue;
         }
         add_folder(host, folder, &managers, search);
@@ -121,7 +121,7 @@ fn add_folder(host: &mut HostAccess, folder: &Path, managers: &[Found], search: 
 
 /// Adds what programs of a folder need beside themselves.
 fn add_installation(host: &mut HostAccess, folder: &Path, managers: &[Found], search: &Search<'_>) {
-    if add_of_manager(host, folder, managers) {
+    if add_of_manager(host, folder, managers, search) {
         return;
     }
     // A package of npm's needs those beside it.
@@ -150,31 +150,40 @@ fn add_installation(host: &mut HostAccess, folder: &Path, managers: &[Found], se
 
 /// Adds what the manager has whose programs are in a folder; `false` where there is
 /// none.
-fn add_of_manager(host: &mut HostAccess, folder: &Path, managers: &[Found]) -> bool {
+fn add_of_manager(
+    host: &mut HostAccess,
+    folder: &Path,
+    managers: &[Found],
+    search: &Search<'_>,
+) -> bool {
     let is_its = |found: &&Found| folder.starts_with(&found.root);
     let Some(found) = managers.iter().find(is_its) else {
         return false;
     };
-    add_manager(host, found);
+    add_manager(host, found, search);
     // The programs of cargo are those of rustup.
     if found.manager.folder == ".cargo" {
         let is_rustup = |other: &&Found| other.manager.folder == ".rustup";
         let rustup = managers.iter().find(is_rustup);
         rustup
             .into_iter()
-            .for_each(|found| add_manager(host, found));
+            .for_each(|found| add_manager(host, found, search));
     }
     true
 }
 
-fn add_manager(host: &mut HostAccess, found: &Found) {
-    match found.manager.parts {
-        [] => host.reads(&found.root, ReadReason::Path),
-        parts => {
-            for part in parts {
-                host.reads(&found.root.join(part), ReadReason::Path);
-            }
-        }
+/// Adds what a manager has, unless steps can write a part of it.
+fn add_manager(host: &mut HostAccess, found: &Found, search: &Search<'_>) {
+    let folders: Vec<PathBuf> = match found.manager.parts {
+        [] => vec![found.root.clone()],
+        parts => parts.iter().map(|part| found.root.join(part)).collect(),
+    };
+    if folders.iter().any(|folder| search.steps.meet(folder)) {
+        host.left_out.insert(found.root.clone());
+        return;
+    }
+    for folder in &folders {
+        host.reads(folder, ReadReason::Path);
     }
     if let Some(variable) = found.manager.variable
         && variable != PRIVATE
@@ -205,6 +214,7 @@ fn programs_elsewhere(folder: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::StepFolders;
 
     fn host_of(path: &[&Path], home: &Path) -> HostAccess {
         host_with(HostAccess::default(), path, home, |_| None)
@@ -219,6 +229,8 @@ mod tests {
         let search = Search {
             home: Some(home),
             path: std::env::join_paths(path).unwrap(),
+            steps: StepFolders::default(),
+            has_caches: false,
             variable,
             commands: Vec::new(),
             read: Vec::new(),

@@ -3,12 +3,13 @@
 
 use super::keys::SandboxKeys;
 use super::values::Words;
-use super::{EnvironmentRules, FileSettings, LoopFlags, SettingsError, absolute, path_of};
+use super::{
+    EnvironmentRules, FileSettings, LoopFlags, SettingsError, StepFolders, absolute, path_of,
+};
 use crate::environment;
 use crate::supervisor::confine::image::{Image, ImageError};
 use crate::supervisor::confine::works;
 use premath_kernel::policy::sandbox::{SandboxChoice, SandboxMode, SandboxUnavailable, choose};
-use premath_memory::roots::worktree_folders;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -103,31 +104,15 @@ pub fn image_cache() -> Option<PathBuf> {
 /// Returns the folders of PATH whose programs may run unconfined.
 pub fn trusted_path(repository: &Path) -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    outside_worktrees(&path, repository)
+    outside(&path, &StepFolders::of(repository))
 }
 
-/// Returns the absolute folders of a path that are in no worktree of the
-/// repository. A step may have written there: a program that would run unconfined,
-/// or a link to a file that a later step would then read.
-pub(crate) fn outside_worktrees(path: &OsStr, repository: &Path) -> OsString {
-    let worktrees = worktree_folders(repository);
-    let worktrees = worktrees.unwrap_or_else(|_| vec![repository.to_path_buf()]);
-    outside(path, &worktrees)
-}
-
-/// Returns those absolute folders of a path that are in none of some others.
-fn outside(path: &OsStr, others: &[PathBuf]) -> OsString {
-    let real = |folder: &Path| std::fs::canonicalize(folder);
-    let others: Vec<PathBuf> = others
-        .iter()
-        .flat_map(|other| [Some(other.clone()), real(other).ok()])
-        .flatten()
-        .collect();
-    let is_inside = |folder: &Path| others.iter().any(|other| folder.starts_with(other));
-    let folders = std::env::split_paths(path).filter(|folder| {
-        let real = real(folder);
-        folder.is_absolute() && !is_inside(folder) && !real.is_ok_and(|real| is_inside(&real))
-    });
+/// Returns the absolute folders of a path that are in no folder of steps. A step may
+/// have written there: a program that would run unconfined, or a link to a file that
+/// a later step would then read.
+pub(crate) fn outside(path: &OsStr, steps: &StepFolders) -> OsString {
+    let folders = std::env::split_paths(path);
+    let folders = folders.filter(|folder| folder.is_absolute() && !steps.hold(folder));
     std::env::join_paths(folders).unwrap_or_default()
 }
 
@@ -194,7 +179,8 @@ impl Sandbox {
                 choice.image = found;
                 Ok(choice)
             }
-            _ => choose(None, works),
+            Ok(Asked { mode, .. }) => choose(mode, works),
+            Err(_) => choose(None, works),
         }
     }
 
@@ -264,10 +250,12 @@ mod tests {
             "absent",
         ];
         let path = std::env::join_paths(path.map(at)).unwrap();
-        let kept = outside(&path, &[at("repo"), at("lanes/one")]);
+        let steps = StepFolders::at(&[at("repo"), at("lanes/one")]);
+        let kept = outside(&path, &steps);
         let kept: Vec<PathBuf> = std::env::split_paths(&kept).collect();
         assert_eq!(kept, [at("tools"), at("absent")]);
-        assert_eq!(outside(OsStr::new("bin:.:/usr/bin:"), &[]), "/usr/bin");
+        let none = StepFolders::default();
+        assert_eq!(outside(OsStr::new("bin:.:/usr/bin:"), &none), "/usr/bin");
     }
 
     #[test]
@@ -300,6 +288,17 @@ mod tests {
             "refused later: no image is set"
         );
         assert_eq!(asked(None, None, ""), (None, None));
+    }
+
+    #[test]
+    fn the_mode_that_is_configured_is_the_one_that_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [SandboxMode::None, SandboxMode::Landlock] {
+            let text = format!("[sandbox]\nmode = \"{mode}\"\n");
+            std::fs::write(folder.path().join("harness.toml"), text).unwrap();
+            let looked = Sandbox::look(folder.path());
+            assert_eq!(looked, choose(Some(mode), works));
+        }
     }
 
     #[test]

@@ -121,8 +121,8 @@ struct SandboxCheck {
 }
 
 impl SandboxCheck {
-    /// Tries the mode `container` where the repository asks for it; else the
-    /// modes, the strongest first.
+    /// Tries the mode that the repository asks for; without one the modes, the
+    /// strongest first.
     fn here(root: &Path) -> Self {
         match Sandbox::look(root) {
             Ok(choice) => Self {
@@ -165,6 +165,9 @@ impl DoctorArgs {
                 let refused = "cannot run the verification inside a step: only an operator may";
                 return Err(CliError::Usage(refused.to_owned()));
             }
+            if self.verify && has_no_verification(root) {
+                return Err(CliError::Usage(NO_VERIFICATION.to_owned()));
+            }
             let terms = Terms::at(clock::now().wall);
             // It is run once, on what is repaired.
             let verify_now = self.verify && !self.fix;
@@ -181,6 +184,17 @@ impl DoctorArgs {
             Ok(report(root, state, repaired, repair))
         })
     }
+}
+
+/// Why `--verify` is refused under [`has_no_verification`].
+const NO_VERIFICATION: &str = "--verify is not available in the sandbox mode `landlock`: it runs \
+    in the main worktree, whose git folder this mode cannot protect. Without --verify everything \
+    else is examined; a batch runs its startup verification in its lanes";
+
+/// Returns whether the commands of a repository would be confined in a way in which
+/// the main worktree cannot be a lane.
+fn has_no_verification(root: &Path) -> bool {
+    Sandbox::look(root).is_ok_and(|choice| choice.mode == SandboxMode::Landlock)
 }
 
 /// A repository as it is, and what is wrong with it.

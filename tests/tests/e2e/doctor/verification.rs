@@ -1,7 +1,7 @@
 //! `premath doctor --verify`: the verification without any work.
 
 use super::{SETTINGS, doctor, ground, listed, set};
-use premath_tests::Scratch;
+use premath_tests::{Scratch, skipped};
 use std::fs;
 
 const TARGET: &str = "refs/heads/harness/integration";
@@ -50,6 +50,29 @@ fn it_runs_in_a_clean_checkout_and_leaves_nothing_but_its_witness() {
     assert_eq!(not_run["verification"], "not_run");
     let inside = doctor(&scratch, &["--verify"]).env("PREMATH_STEP_ID", "s");
     inside.end().exits(2).says("inside a step");
+}
+
+#[test]
+fn the_configured_sandbox_is_examined_and_landlock_has_no_verification() {
+    let scratch = ground();
+    for mode in ["none", "landlock"] {
+        set(
+            &scratch,
+            &format!("{SETTINGS}[sandbox]\nmode = \"{mode}\"\n"),
+        );
+        let explain = scratch.premath(["sandbox", "explain"]).end();
+        if explain.code != Some(0) {
+            skipped(mode, explain.stderr.trim());
+            continue;
+        }
+        let well = doctor(&scratch, &[]).end().json();
+        assert_eq!(well["sandbox"]["mode"], mode, "{well}");
+        let verified = doctor(&scratch, &["--verify"]).end();
+        match mode {
+            "none" => assert_eq!(verified.exits(0).json()["verification"], "passed"),
+            _ => drop(verified.exits(2).says("not available in the sandbox mode")),
+        }
+    }
 }
 
 /// Puts a file into a commit of the landing target above the checked out one.

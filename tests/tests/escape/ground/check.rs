@@ -62,6 +62,15 @@ impl Ground {
 
     /// Reads what the commands of an issue's work printed.
     pub(crate) fn output(&self, id: &str) -> String {
+        self.output_of(id, ".work.std")
+    }
+
+    /// Reads what the verifications of an issue printed.
+    pub(crate) fn output_of_verification(&self, id: &str) -> String {
+        self.output_of(id, ".verify.std")
+    }
+
+    fn output_of(&self, id: &str, stream: &str) -> String {
         let mut said = String::new();
         for entry in fs::read_dir(self.path("repo/artifacts/streams"))
             .into_iter()
@@ -69,7 +78,7 @@ impl Ground {
             .flatten()
         {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.contains(&format!(".{id}.")) && name.contains(".work.std") {
+            if name.contains(&format!(".{id}.")) && name.contains(stream) {
                 let bytes = fs::read(entry.path()).unwrap_or_default();
                 said.push_str(&String::from_utf8_lossy(&bytes));
             }

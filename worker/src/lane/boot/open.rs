@@ -73,6 +73,8 @@ impl Lane {
             owes_tip: false,
             lock,
         };
+        let state = &lane.site.state;
+        lane.confinement.try_layers(&state.checkout, &state.changes);
         lane.use_filters()?;
         Ok((lane, handoff))
     }

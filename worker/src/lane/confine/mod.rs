@@ -21,9 +21,9 @@ use crate::proxy::Proxy;
 use crate::sandbox::{
     AgentState, HostAccess, PrivateHome, Search, Stack, TakenBack, connect, set, set_home,
 };
-use crate::settings::{Settings, path_of};
+use crate::settings::{Settings, StepFolders, path_of};
 use crate::supervisor::confine::landlock::Lists;
-use crate::supervisor::confine::namespaces::CommandBounds;
+use crate::supervisor::confine::namespaces::{CommandBounds, layers};
 use crate::supervisor::confine::scratch::{self, Scratch};
 use crate::supervisor::{Ceilings, CommandSpec};
 use premath_evidence::Agent;
@@ -68,6 +68,8 @@ pub(super) struct Confinement {
     others: Vec<PathBuf>,
     /// The profile's reference.
     reference: String,
+    /// Whether the changes of the checkout can be layered over it.
+    layers: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -219,10 +221,7 @@ impl Confinement {
         closed.extend(image.map(Path::to_path_buf));
         let wished = admitted(settings.sandbox.write.iter().cloned(), &closed);
         warnings.extend(refused_requests(&settings.sandbox.write, &wished, image));
-        let host = match mode {
-            SandboxMode::None => HostAccess::default(),
-            _ => HostAccess::find(&Search::of(settings)),
-        };
+        let host = host_of(settings, worktree);
         let profile = profile::of(mode, &host, &wished, settings);
         let reference = profile.reference();
         if mode != SandboxMode::None {
@@ -240,6 +239,7 @@ impl Confinement {
             open_home,
             others: tree.others(),
             reference,
+            layers: true,
             warnings,
         })
     }
@@ -266,6 +266,29 @@ impl Confinement {
     pub(super) fn lets_files_out(&self, settings: &Settings) -> bool {
         let opens = !settings.sandbox.read.is_empty() || !self.wished.is_empty();
         self.mounts() && (settings.network.is_open() || opens)
+    }
+
+    /// Tries whether the changes of verifications can be layered over their checkout.
+    /// Where they cannot, each writes it, and it is made again for the next one.
+    pub(super) fn try_layers(&mut self, checkout: &Path, changes: &Path) {
+        if !self.is_layered(checkout) {
+            return;
+        }
+        let made = Changes::make(changes, false).map_err(|error| error.to_string());
+        if let Err(why) = made.and_then(|made| layers(checkout, &made.layer)) {
+            self.layers = false;
+            self.warnings.push(format!(
+                "nothing can be layered over {} ({why}): the checkout is made again for each \
+                 verification, without build state",
+                checkout.display()
+            ));
+        }
+    }
+
+    /// Returns whether what verifications change of their checkout goes to a layer,
+    /// which is deleted.
+    pub(super) fn is_layered(&self, checkout: &Path) -> bool {
+        self.mounts() && self.layers && !self.is_open(checkout)
     }
 
     /// Returns whether commands see files elsewhere than they are.
@@ -321,8 +344,6 @@ impl Lane {
                 view.places.extend(hooks.entries());
             }
         } else {
-            home.link_caches(&confinement.host.caches)
-                .map_err(|error| ConfineError::Scratch(std::io::Error::other(error)))?;
             let hooks = hooks.as_ref().map(CommandHooks::readable);
             self.open_by_landlock(phase, &home, hooks.unwrap_or_default(), spec);
         }
@@ -399,7 +420,6 @@ impl Lane {
         writable.extend(DEVICES.map(PathBuf::from));
         let host = &self.confinement.host;
         let mut readable: Vec<PathBuf> = host.read.keys().cloned().collect();
-        readable.extend(host.caches.iter().map(|cache| cache.folder.clone()));
         readable.extend(SYSTEM.map(PathBuf::from));
         readable.extend(hooks);
         if let Some(git) = self.git_of(phase) {
@@ -448,6 +468,17 @@ impl Lane {
         ceilings.measure(folders.iter().map(PathBuf::as_path));
         ceilings
     }
+}
+
+/// Returns what of the machine the commands of a worktree may read. It can be one of
+/// another repository, whose steps then write its worktrees.
+fn host_of(settings: &Settings, worktree: &Path) -> HostAccess {
+    if settings.sandbox.choice.mode == SandboxMode::None {
+        return HostAccess::default();
+    }
+    let mut search = Search::of(settings);
+    search.steps.extend(StepFolders::of(worktree));
+    HostAccess::find(&search)
 }
 
 /// Refuses a worktree that holds the files of the image: its commands would

@@ -42,6 +42,12 @@ pub(in crate::supervisor) const INIT: &str = "confine-init";
 /// group before the init could receive it.
 const MISSED: Signal = Signal::USR1;
 
+/// What a shell needs, for a trial.
+const SMALL: [&str; 4] = ["/usr", "/bin", "/lib", "/lib64"];
+
+/// Where a trial sees a layered folder.
+const LAYERED: &str = "/layered";
+
 /// Where everything of ours is in a view.
 pub(crate) const OWN: &str = "/premath";
 
@@ -141,25 +147,40 @@ pub(crate) fn run(spec: CommandSpec) -> io::Result<u8> {
     }
 }
 
-/// Tries whether namespaces work for this user: runs a command in a small view.
+/// Tries whether namespaces work for this user.
 ///
 /// # Errors
 ///
 /// The cause, with a fix.
+pub(crate) fn works() -> Result<(), String> {
+    try_view(None).map_err(|error| format!("{error}{}", advice()))
+}
+
+/// Tries whether the changes of a folder can be kept apart from it in another, which
+/// holds the empty folders `upper` and `work`.
+///
+/// # Errors
+///
+/// The cause.
+pub(crate) fn layers(folder: &Path, changes: &Path) -> Result<(), String> {
+    let lower = [folder.to_path_buf()];
+    try_view(Some(ViewEntry::stacked(
+        &lower,
+        changes,
+        Path::new(LAYERED),
+    )))
+}
+
+/// Runs a command in a small view that has one more place.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this is the supervisor's module; the trial ends before any lane begins"
+    reason = "this is the supervisor's module; the trial ends before any command begins"
 )]
-pub(crate) fn works() -> Result<(), String> {
-    let with_advice = |error: &dyn std::fmt::Display| format!("{error}{}", advice());
-    let places = ["/usr", "/bin", "/lib", "/lib64"]
-        .into_iter()
-        .map(Path::new);
+fn try_view(more: Option<ViewEntry>) -> Result<(), String> {
+    let places = SMALL.map(Path::new).into_iter();
+    let places = places.filter(|path| path.exists());
     let view = View {
-        places: places
-            .filter(|path| path.exists())
-            .map(ViewEntry::as_it_is)
-            .collect(),
+        places: places.map(ViewEntry::as_it_is).chain(more).collect(),
         network: Some(Loopback::default()),
         bounds: CommandBounds::default(),
     };
@@ -171,8 +192,8 @@ pub(crate) fn works() -> Result<(), String> {
         env: Vec::new(),
         cwd: OsText("/".into()),
     };
-    let record = Record::make(&order).map_err(|error| with_advice(&error))?;
-    let stdin = record.share().map_err(|error| with_advice(&error))?;
+    let record = Record::make(&order).map_err(|error| error.to_string())?;
+    let stdin = record.share().map_err(|error| error.to_string())?;
     let status = Command::new("/proc/self/exe")
         .arg(LAUNCHER)
         .env_clear()
@@ -181,14 +202,12 @@ pub(crate) fn works() -> Result<(), String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .map_err(|error| with_advice(&error))?;
+        .map_err(|error| error.to_string())?;
     match record.outcome() {
         Some(OrderEnd::Ended { code: Some(0), .. }) => Ok(()),
-        Some(OrderEnd::NotConfined { message }) => Err(with_advice(&message)),
-        Some(other) => Err(with_advice(&format!("the trial ended as {other:?}"))),
-        None => Err(with_advice(&format!(
-            "the trial's launcher ended with {status}"
-        ))),
+        Some(OrderEnd::NotConfined { message }) => Err(message),
+        Some(other) => Err(format!("the trial ended as {other:?}")),
+        None => Err(format!("the trial's launcher ended with {status}")),
     }
 }
 

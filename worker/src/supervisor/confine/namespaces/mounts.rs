@@ -198,6 +198,9 @@ impl MountedView {
                 let lower: Vec<&Path> = lower.iter().map(|path| Path::new(&path.0)).collect();
                 self.stack(&lower, [&upper.0, &work.0].map(Path::new), at)
             }
+            Content::Seeded { lower, upper, work } => {
+                self.seed([&lower.0, &upper.0, &work.0].map(Path::new), at)
+            }
             Content::Link(to) => self.link(Path::new(&to.0), at),
             Content::Empty => {
                 self.pave(at)?;
@@ -293,6 +296,17 @@ impl MountedView {
     /// Shows folders of the host above each other, with a layer over them.
     fn stack(&mut self, lower: &[&Path], layer: [&Path; 2], at: &Path) -> io::Result<()> {
         let tree = while_doing("cannot layer it", self.overlay(lower, layer))?;
+        let target = self.place(at, FileType::Directory)?;
+        self.put(&tree, &target, at, Access::Writable)
+    }
+
+    /// Shows a folder of the host with a layer over it; the layer's folder alone, which
+    /// is empty, where the system has no such file systems. What is below it may be
+    /// missing: it only saves time.
+    fn seed(&mut self, [lower, upper, work]: [&Path; 3], at: &Path) -> io::Result<()> {
+        let Ok(tree) = self.overlay(&[lower], [upper, work]) else {
+            return self.attach(upper, at, Access::Writable);
+        };
         let target = self.place(at, FileType::Directory)?;
         self.put(&tree, &target, at, Access::Writable)
     }

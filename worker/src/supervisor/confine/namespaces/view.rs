@@ -89,6 +89,13 @@ pub(super) enum Content {
         upper: OsText,
         work: OsText,
     },
+    /// A folder of the host with a layer over it that takes the changes. Without the
+    /// layer it is the empty folder of the changes alone.
+    Seeded {
+        lower: OsText,
+        upper: OsText,
+        work: OsText,
+    },
     /// A link with this text.
     Link(OsText),
     /// An empty folder.
@@ -157,6 +164,17 @@ impl ViewEntry {
         Self::new(at, content)
     }
 
+    /// A folder that the command can do without, whose changes go to `changes`, which
+    /// holds the empty folders `upper` and `work`.
+    pub fn seeded(lower: &Path, changes: &Path, at: &Path) -> Self {
+        let content = Content::Seeded {
+            lower: text(lower),
+            upper: text(&changes.join("upper")),
+            work: text(&changes.join("work")),
+        };
+        Self::new(at, content)
+    }
+
     /// A link.
     pub(crate) fn link(to: &Path, at: &Path) -> Self {
         Self::new(at, Content::Link(text(to)))
@@ -179,6 +197,7 @@ impl ViewEntry {
             Content::Fresh(_)
             | Content::Layered { .. }
             | Content::Stacked { .. }
+            | Content::Seeded { .. }
             | Content::Empty => Some(true),
             Content::Link(_) => None,
         }
@@ -191,7 +210,7 @@ impl ViewEntry {
             Content::ReadOnly(_) => "read",
             Content::Writable(_) => "write",
             Content::Fresh(_) => "private",
-            Content::Layered { .. } | Content::Stacked { .. } => "layered",
+            Content::Layered { .. } | Content::Stacked { .. } | Content::Seeded { .. } => "layered",
             Content::Link(_) => "link",
             Content::Empty => "empty",
         }
