@@ -84,7 +84,7 @@ impl ProvisionSite<'_> {
             return Ok(false);
         }
         replace(registration.as_fd(), "HEAD", &format!("{}\n", self.start))
-            .map_err(failed("mend its HEAD"))?;
+            .map_err(failed("repair its HEAD"))?;
         Ok(true)
     }
 }

@@ -390,6 +390,22 @@ fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_hol
 }
 
 #[test]
+fn a_lane_in_which_another_process_works_is_left_as_it_is() {
+    let (scratch, _git) = Scratch::new();
+    scratch.ready(1);
+    let lock = WorktreeLock::acquire(&scratch.lane(1), Duration::ZERO).unwrap();
+    // As where a step sees a git folder of its own without a mount.
+    let link = scratch.lane(1).join(".git");
+    fs::write(&link, "gitdir: /elsewhere/private.git\n").unwrap();
+    assert_eq!(scratch.ready(1), [ProvisionResult::Kept]);
+    let kept = fs::read_to_string(&link).unwrap();
+    assert_eq!(kept, "gitdir: /elsewhere/private.git\n");
+    drop(lock);
+    let said = "its .git file was not that of this repository";
+    assert_eq!(scratch.ready(1), [ProvisionResult::Repaired(said)]);
+}
+
+#[test]
 fn a_place_that_is_foreign_is_refused() {
     let (scratch, _git) = Scratch::new();
     fs::create_dir_all(scratch.root.join("other-01")).unwrap();
