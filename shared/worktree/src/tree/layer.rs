@@ -122,8 +122,10 @@ impl Tree {
         };
         let (base, tree) = (find(base)?, find(commit)?);
         let difference = self.difference(&base, &tree)?;
-        let mut changes = difference.changes();
-        if changes.any(|(delta, modes)| is_felt_elsewhere(&delta, modes)) {
+        let is_stale = |(delta, modes): (git2::DiffDelta<'_>, _)| {
+            is_felt_elsewhere(&delta, modes) || is_vendored(&delta, [&base, &tree])
+        };
+        if difference.changes().any(is_stale) {
             return Ok(false);
         }
         let is_folder = |folder: &Path| {
@@ -150,6 +152,21 @@ fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>, modes: [Option<u32>; 2]) -> bo
         .iter()
         .any(is_attributes)
         || may_be(modes, LINK)
+}
+
+/// Returns whether a change is in a directory source of cargo, which is built again
+/// neither by time nor by content.
+fn is_vendored(delta: &git2::DiffDelta<'_>, trees: [&git2::Tree<'_>; 2]) -> bool {
+    let is_source = |folder: &Path| {
+        let checksum = folder.join(".cargo-checksum.json");
+        trees.iter().any(|tree| tree.get_path(&checksum).is_ok())
+    };
+    let paths = [delta.old_file().path(), delta.new_file().path()];
+    let mut folders = paths
+        .into_iter()
+        .flatten()
+        .flat_map(|path| path.ancestors().skip(1));
+    folders.any(is_source)
 }
 
 /// Returns whether what is in a folder is what a layer had when it was made. A
