@@ -177,7 +177,7 @@ pub(crate) fn repair(failed: &LastFailure, (round, most): (u64, u64)) -> String 
     let (about, outputs) = printed(failed, &mark);
     format!(
         "The verification of your work failed: {}.\n\nYour changes are in the worktree as you \
-         left them. Find the cause, mend your work, and end your turn: the verification runs \
+         left them. Find the cause, repair your work, and end your turn: the verification runs \
          again then. It ran in another checkout, on your changes together with those that are \
          ahead of them. Do not change what verifies the work. This is repair {round} of at most \
          {most}.\n{about}{outputs}",

@@ -146,6 +146,29 @@ impl<O: Write, E: Write> HumanReporter<O, E> {
         }
     }
 
+    /// Replaces a time of UTC by what the clocks show here.
+    fn in_zone(&self, text: String, at: Option<jiff::Timestamp>) -> String {
+        let Some(at) = at else {
+            return text;
+        };
+        let zone = (self.now)().time_zone().clone();
+        text.replace(&format!("{at:.0}"), &on_the_wall(&at.to_zoned(zone)))
+    }
+
+    fn step_ended(&mut self, worker_id: &WorkerName, report: &StepReport) {
+        let again = match report.ending {
+            StepEnding::Retry { at } => at,
+            _ => None,
+        };
+        self.line(&format!(
+            "{worker_id} {} {} after {}{}",
+            report.issue_id,
+            self.in_zone(ending(report), again),
+            seconds(Duration::from_millis(report.duration_ms)),
+            reasons(report)
+        ));
+    }
+
     fn waiting(&mut self, until: jiff::Timestamp) {
         let zone = (self.now)().time_zone().clone();
         let until = on_the_wall(&until.to_zoned(zone));
@@ -192,13 +215,7 @@ impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
                 claim.claim.issue_id,
                 claim.row.text_of("title")
             )),
-            Notice::StepEnded { worker_id, report } => self.line(&format!(
-                "{worker_id} {} {} after {}{}",
-                report.issue_id,
-                ending(report),
-                seconds(Duration::from_millis(report.duration_ms)),
-                reasons(report)
-            )),
+            Notice::StepEnded { worker_id, report } => self.step_ended(worker_id, report),
             Notice::Landed {
                 worker_id,
                 issue_id,
@@ -216,7 +233,10 @@ impl<O: Write, E: Write> Reporter for HumanReporter<O, E> {
             Notice::Waiting { until } => self.waiting(*until),
             Notice::Idle => self.line("no issue is ready; waiting for new ones"),
             Notice::Window { is_open, until } => self.window(*is_open, *until),
-            Notice::Changed(change) => self.line(&change.to_string()),
+            Notice::Changed(change) => {
+                let text = self.in_zone(change.to_string(), change.until());
+                self.line(&text);
+            }
             Notice::BaselineChecked { worker_id, passes } => {
                 self.line(&format!("{worker_id}: {}", baseline_message(*passes)));
             }

@@ -3,6 +3,7 @@
 //! Notices are a contract; reporters only consume them.
 
 mod bound;
+mod end_facts;
 mod human;
 mod json;
 mod next;
@@ -10,12 +11,16 @@ mod notify;
 mod observation;
 mod outcome;
 mod sensitive;
+mod set_aside;
 mod why;
 
+pub use end_facts::BrokenTarget;
+pub(crate) use end_facts::end_facts;
 pub use human::HumanReporter;
 pub use json::JsonReporter;
 pub(crate) use notify::NotifyingReporter;
 pub(crate) use observation::observation;
+pub use set_aside::SetAside;
 
 use harness_worker::batch::{Pushed, SupervisionChange};
 use harness_worker::interrupt::Level;
@@ -239,6 +244,8 @@ pub struct Summary {
     pub counts: BTreeMap<&'static str, usize>,
     /// What landed, where work is to land.
     pub landing: Option<LandingCheck>,
+    /// What did not pass its check and stays on the target.
+    pub broken: Option<BrokenTarget>,
     /// Why the last push of what landed failed.
     pub push_failure: Option<PushFailure>,
     /// The outcomes of the verifications of last commits without build state.
@@ -257,6 +264,8 @@ pub struct Summary {
     pub judged: BTreeMap<IssueId, JudgedTurn>,
     /// The open issues that something holds, and what it is, by id.
     pub waiting: Vec<(String, Vec<String>)>,
+    /// The issues that the next batch sets aside.
+    pub set_aside: SetAside,
     /// The file that this is kept in, as text.
     pub kept: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 use super::Summary;
 use super::why::changed_nothing;
 use harness_worker::step::{StepEnding, StepReport};
-use premath_kernel::json::plain::{plain, shell_word};
+use premath_kernel::json::plain::{self, plain, shell_word};
 use premath_kernel::record::salvage;
 
 /// How many commands of a kind, or issues that wait, are reported.
@@ -19,7 +19,12 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
     let check = summary.landing.as_ref();
     let target = check.filter(|check| check.tip.is_some());
     let mut steps: Vec<NextStep> = Vec::new();
-    if let Some(check) = target
+    if let Some(broken) = &summary.broken {
+        steps.push((
+            broken.revert(),
+            "take off what failed, before the next batch".to_owned(),
+        ));
+    } else if let Some(check) = target
         && summary.landed() > 0
         && summary.tips.iter().all(|tip| tip.passed)
     {
@@ -35,6 +40,13 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
         .collect()));
     let blocked = issues.iter().filter(|r| r.ending == StepEnding::Blocked);
     steps.extend(few(blocked.map(|report| reopen(report)).collect()));
+    if let Some(failure) = &summary.push_failure {
+        let [remote, branch] = [&failure.remote, &failure.target].map(|text| word(text));
+        steps.push((
+            format!("git push {remote} {branch}"),
+            "push what landed; the next batch does it too".to_owned(),
+        ));
+    }
     let is_missing = check.is_some_and(|check| !check.missing.is_empty());
     if is_missing {
         steps.push((
@@ -43,8 +55,23 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
         ));
     }
     let mut lines = listed(&steps);
+    lines.extend(tried_again(&issues, summary));
+    lines.extend(summary.set_aside.text());
     lines.extend(waiting(summary));
     lines
+}
+
+/// Says which issues the next batch works on again by itself.
+fn tried_again(issues: &[&StepReport], summary: &Summary) -> Option<String> {
+    let is_open = |report: &&StepReport| {
+        !matches!(report.ending, StepEnding::Closed | StepEnding::Blocked) && report.world.is_none()
+    };
+    let is_aside = |id: &str| summary.set_aside.issues.iter().any(|aside| *aside == id);
+    let open = issues.iter().copied().filter(is_open);
+    let ids: Vec<&str> = open.map(|report| report.issue_id.as_str()).collect();
+    let ids: Vec<&str> = ids.into_iter().filter(|id| !is_aside(id)).collect();
+    let named = plain::listed(&ids);
+    (!ids.is_empty()).then(|| format!("the next batch works on these again: {}", plain(&named)))
 }
 
 /// Returns how the work is shown that an issue which did not close left.
@@ -117,7 +144,7 @@ fn few(mut steps: Vec<NextStep>) -> Vec<NextStep> {
 }
 
 /// Returns a word as a shell takes it, with nothing that acts on a terminal.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     shell_word(&plain(text))
 }
 

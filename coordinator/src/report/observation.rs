@@ -33,6 +33,8 @@ pub(crate) fn observation(summary: &Summary, mode: &MutationMode) -> Observation
         landing_missing: landing.map_or(0, |check| check.missing.len()),
         push_failed: summary.push_failure.is_some(),
         tips: summary.tips.iter().filter(|tip| !tip.passed).count(),
+        broken_target: summary.broken.is_some(),
+        set_aside: summary.set_aside.issues.len(),
         foreign_rows: summary.foreign_rows.len(),
     };
     let counts = summary.counts.iter();
@@ -46,7 +48,7 @@ pub(crate) fn observation(summary: &Summary, mode: &MutationMode) -> Observation
         counts: counts
             .map(|(of, count)| ((*of).to_owned(), *count as u64))
             .collect(),
-        needs_attention: Observation::attention(&faults, &issues),
+        needs_attention: Observation::attention(&summary.batch_id, &faults, &issues),
         issues,
         waiting: summary.waiting.iter().cloned().collect(),
     }

@@ -20,6 +20,10 @@ const DISABLED_SHOWN: usize = 5;
 /// Returns what is reported of a batch, in order.
 pub(super) fn lines(summary: &Summary) -> Vec<String> {
     let mut lines = vec![String::new()];
+    if let Some(broken) = &summary.broken {
+        lines.push(plain(&broken.text()).into_owned());
+        lines.push(String::new());
+    }
     lines.extend(of_tips(summary));
     lines.extend(section(summary));
     lines.extend(issues(summary));

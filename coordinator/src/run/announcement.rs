@@ -1,10 +1,9 @@
 //! What is reported when a batch begins.
 
-use crate::report::{BatchTerms, Notice, Reporter};
+use crate::report::{BatchTerms, Notice, Reporter, SetAside};
 use harness_worker::batch::{Batch, foreign_warning};
 use harness_worker::cause::chain;
 use harness_worker::sandbox::left_out_warning;
-use premath_kernel::json::plain::shell_word;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{clock, observation};
 use std::time::Duration;
@@ -42,28 +41,13 @@ pub(super) fn announce(batch: &Batch, lanes: usize, started_ms: u64, reporter: &
     }
 }
 
-/// How many issues a warning names.
-const SET_ASIDE_NAMED: usize = 10;
-
 /// Says which issues are set aside, and how they are taken up.
 fn set_aside_warning(batch: &Batch) -> Option<String> {
-    let aside = batch.set_aside();
-    let words = aside.iter().map(|id| shell_word(id.as_str()));
-    let words: Vec<String> = words.take(SET_ASIDE_NAMED).collect();
-    let more = if aside.len() > words.len() {
-        " …"
-    } else {
-        ""
+    let aside = SetAside {
+        issues: batch.set_aside().into_iter().collect(),
+        after: batch.settings.set_aside_after,
     };
-    (!aside.is_empty()).then(|| {
-        format!(
-            "{} issue(s) are set aside: they failed in {} batches in a row; `premath retry \
-             {}{more}` takes them up",
-            aside.len(),
-            batch.settings.set_aside_after,
-            words.join(" "),
-        )
-    })
+    aside.text()
 }
 
 /// Says that the last batch left something to look at.

@@ -3,9 +3,9 @@
 use super::{InboxMessage, LOOK_AGAIN, Shell};
 use crate::lane::LaneHandle;
 use crate::machine::LaneIndex;
-use crate::report::{self, JudgedTurn, Summary};
+use crate::report::{self, BrokenTarget, JudgedTurn, SetAside, Summary};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
-use harness_worker::batch::RecoverAt;
+use harness_worker::batch::{EndFacts, RecoverAt};
 use harness_worker::exit::{self, LoopEnd};
 use harness_worker::step::{StepReport, earlier_steps};
 use premath_kernel::authority::MutationMode;
@@ -48,7 +48,10 @@ impl Shell<'_> {
             ended_by,
         };
         let exit_code = end.exit_code();
-        self.close(exit_code);
+        let broken = self.broken_target();
+        let set_aside = self.set_aside();
+        let facts = report::end_facts(broken.as_ref(), push_failure.as_ref(), &set_aside);
+        self.close(exit_code, &facts);
         let memory = &self.batch.memory;
         let mut summary = Summary {
             batch_id: self.batch.id().to_owned(),
@@ -61,6 +64,7 @@ impl Shell<'_> {
             disabled: std::mem::take(&mut self.disabled),
             cycle: self.cycle_reported.take(),
             landing,
+            broken,
             push_failure,
             tips,
             ended_by,
@@ -69,6 +73,7 @@ impl Shell<'_> {
             memory_changes: self.memory_changes,
             foreign_rows: self.batch.foreign_rows(),
             judged: BTreeMap::new(),
+            set_aside,
             kept: None,
         };
         let roots = &self.batch.settings.roots;
@@ -118,8 +123,30 @@ impl Shell<'_> {
         }
     }
 
+    /// Returns the open issues that the next batch sets aside.
+    fn set_aside(&self) -> SetAside {
+        let aside = self.batch.set_aside_next().into_iter();
+        let is_open = |view: MemoryView<'_>, id: &IssueId| {
+            let issue = view.issue(id);
+            issue.is_some_and(|issue| issue.status == Status::Open)
+        };
+        let memory = &self.batch.memory;
+        SetAside {
+            issues: aside
+                .filter(|id| memory.view(|view| is_open(view, id)).unwrap_or(false))
+                .collect(),
+            after: self.batch.settings.set_aside_after,
+        }
+    }
+
+    fn broken_target(&self) -> Option<BrokenTarget> {
+        let commit = self.batch.broken_by()?.to_owned();
+        let target = self.batch.landing.target().to_owned();
+        Some(BrokenTarget { target, commit })
+    }
+
     /// Compacts issue memory and closes the batch in the trajectory.
-    fn close(&mut self, exit_code: u8) {
+    fn close(&mut self, exit_code: u8, facts: &EndFacts) {
         if !self.machine.store_lost() {
             let changes = self.batch.last_outside_changes();
             self.memory_changed(&changes);
@@ -130,7 +157,7 @@ impl Shell<'_> {
             tracing::warn!(%error, "the issue store was not compacted");
         }
         self.batch.reached(Boundary::MemoryCompacted);
-        if let Err(error) = self.batch.end(exit::batch_result(exit_code)) {
+        if let Err(error) = self.batch.end(exit::batch_result(exit_code), facts) {
             tracing::error!(%error, "the batch's end was not recorded");
         }
         self.batch.publish_end(exit_code);

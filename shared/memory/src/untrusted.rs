@@ -7,9 +7,7 @@ use crate::error::StoreError;
 use premath_platform::file::{
     change_mode, exchange_names, open_beneath, open_place_beneath, open_place_through_links,
 };
-use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, renameat, symlinkat, unlinkat,
-};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fstat, mkdirat, renameat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -368,20 +366,6 @@ impl UntrustedFolder {
                 source,
             }
         })
-    }
-
-    /// Makes a link, in the place of whatever has its name.
-    ///
-    /// # Errors
-    ///
-    /// [`UntrustedError::Io`]; what was there may be gone then.
-    pub fn link(&self, name: &str, target: &Path) -> Result<(), UntrustedError> {
-        let path = self.path.join(name);
-        let name = self.name(name, "link")?;
-        let linked = self
-            .remove_all(&name)
-            .and_then(|()| symlinkat(target, &self.folder, &name));
-        linked.map_err(failed("link", &path))
     }
 
     /// Gives a file the name of another, or of a folder, and removes what had it.

@@ -7,11 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Settings by which the files of a lane differ from what is committed, and the
 /// value that does it.
-const UNUSUAL: [(&str, bool); 3] = [
-    ("core.autocrlf", true),
-    ("core.fileMode", false),
-    ("core.sparseCheckout", true),
-];
+const UNUSUAL: [(&str, bool); 2] = [("core.autocrlf", true), ("core.fileMode", false)];
 
 /// Looks at the set-up of a repository; `None` where it cannot be opened.
 pub fn look(repository: &Path) -> Option<GitFacts> {

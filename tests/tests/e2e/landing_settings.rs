@@ -112,6 +112,18 @@ fn a_landing_that_cannot_be_taken_back_ends_the_batch() {
         Some("x\ntheirs\n")
     );
     assert_eq!(ended.events().last().unwrap()["endedBy"], "broken_target");
+    // The report has the command that repairs it, and does not propose a merge.
+    let revert = format!("git switch {TARGET} && git revert ");
+    let text = scratch.premath(["report"]).end().exits(0).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&revert), "{text}");
+    assert!(!text.contains("git merge"), "{text}");
+    let kept = fs::read_dir(scratch.root.join("artifacts/reports")).unwrap();
+    let kept = fs::read_to_string(kept.flatten().next().unwrap().path()).unwrap();
+    assert!(kept.contains(&revert), "{kept}");
+    assert!(!kept.contains("git merge"), "{kept}");
+    let attention = scratch.premath(["observe", "needs_attention"]).end();
+    assert!(attention.stdout.contains("broken_target"), "{attention:?}");
 }
 
 #[test]
@@ -306,6 +318,9 @@ fn what_landed_is_pushed_and_never_forced() {
     );
     push_is_reported_refused(&ended);
     assert_eq!(remote.tip(), theirs);
+    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains("was not pushed to origin: "), "{report}");
 
     // A worker alone says it likewise; a push that goes through mends it.
     scratch.write_issues(format!("{}\n", issue("c")).as_bytes());

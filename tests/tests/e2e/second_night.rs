@@ -181,6 +181,15 @@ fn an_issue_that_fails_night_after_night_is_set_aside_until_an_operator_takes_it
         .exits(0);
     night("exit 1").exits(1);
     assert_eq!((tried("a"), tried("b")), (2, 1));
+    // The batch of the last failure names it, and so does what is read in the morning.
+    let aside = "1 issue(s) are set aside: they failed in 2 batches in a row; `premath retry a`";
+    let report = scratch.premath(["report"]).end().exits(0).stdout;
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(report.contains(aside), "{report}");
+    let attention = scratch.premath(["observe", "needs_attention"]).end();
+    assert!(attention.stdout.contains("set_aside"), "{attention:?}");
+    let status = scratch.premath(["status"]).end().exits(0).stdout;
+    assert!(status.contains("1 set aside"), "{status}");
 
     let third = night("true");
     assert_eq!(tried("a"), 2, "it is set aside");

@@ -256,10 +256,13 @@ impl Batch {
             left_out: &left_out,
             now: clock::now().wall,
         };
-        let queue = self.memory.view(|view| {
+        let mut queue = self.memory.view(|view| {
             let issues = view.rows().map(|row| &row.issue);
             LiveQueue::count(issues, view.graph(), &scope)
         })?;
+        if is_over {
+            queue.set_aside += std::mem::take(&mut queue.left_out);
+        }
         Ok(LiveQueue {
             // Of a file that changed in between, the counts are of neither state.
             store: stamp.filter(|_| stamp == store_stamp(self.memory.path())),

@@ -52,7 +52,7 @@ pub use warmth::{Leaving, Warmth};
 
 use crate::boundary::KillSwitch;
 use crate::interrupt::Interrupt;
-use crate::settings::{Revocation, Settings};
+use crate::settings::Settings;
 use filing::Filing;
 pub(crate) use filing::{Filer, WrittenChange};
 pub(crate) use holder::batch_holder;
@@ -63,6 +63,7 @@ pub(crate) use landing_queue::{
 };
 use premath_evidence::{StepDemand, TurnPolicies};
 use premath_kernel::authority::LeaseAuthority;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::policy::admission::Admission;
 use premath_kernel::policy::target_sync::TargetSync;
@@ -80,7 +81,7 @@ pub(crate) use shared_run::SharedPass;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// What lanes of one process share.
@@ -129,10 +130,18 @@ pub struct Batch {
     live: Arc<live::Live>,
     /// What it recorded, for its exporter.
     row_feed: row_feed::RowFeed,
-    /// Why nothing may be changed any more.
-    revoked: OnceLock<Revocation>,
+    ends: revocation::Ends,
     /// Nothing of the harness is removed from the repository meanwhile.
     _in_use: RepositoryUse,
+}
+
+/// What a person must know of a batch beside how its issues and its lanes ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndFacts {
+    /// The classes of what failed.
+    pub classes: Vec<FailureClass>,
+    /// What happened, a text each.
+    pub texts: Vec<String>,
 }
 
 impl Batch {
@@ -266,14 +275,18 @@ impl Batch {
         self.row_feed.close()
     }
 
-    /// Closes the batch in the trajectory.
+    /// Closes the batch in the trajectory, with what a person must know of its end
+    /// beside its issues and lanes.
     ///
     /// # Errors
     ///
     /// [`TrajectoryFileError`].
-    pub fn end(&self, result_class: &str) -> Result<(), TrajectoryFileError> {
+    pub fn end(&self, result_class: &str, facts: &EndFacts) -> Result<(), TrajectoryFileError> {
         if self.recorded {
             let mut row = batch_end_row(&self.id, result_class, clock::now().wall);
+            let classes = facts.classes.iter();
+            row.failure_classes = classes.map(|class| class.as_str().to_owned()).collect();
+            row.next_step = (!facts.texts.is_empty()).then(|| facts.texts.join("; "));
             row.instruction_refs = self.settings.mode.instruction_refs();
             self.record(&row)?;
         }

@@ -8,6 +8,7 @@ use super::holder::{batch_holder, is_alive};
 use super::knowledge::Knowledge;
 use super::landing_queue::SharedQueue;
 use super::live::Live;
+use super::revocation::Ends;
 use super::row_feed::{LaneTimes, RowFeed};
 use super::{Batch, BatchError, RecoverAt, Warmth, own_checks};
 use crate::boundary::KillSwitch;
@@ -32,7 +33,7 @@ use premath_memory::{IssueMemory, OpenOptions, RepositoryUse, Trajectory, clock}
 use premath_worktree::landing::Landing;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 /// The way in which a batch begins.
@@ -174,7 +175,7 @@ impl Batch {
             filters: SharedFilters::default(),
             cancellations: Cancellations::default(),
             messages: Arc::default(),
-            revoked: OnceLock::new(),
+            ends: Ends::default(),
             _in_use: in_use,
         };
         batch.take_up(&start, opening)?;

@@ -73,7 +73,7 @@ impl Batch {
 
     /// Returns the issues that the next batch sets aside: what failed in this one
     /// counts there.
-    pub(super) fn set_aside_next(&self) -> BTreeSet<IssueId> {
+    pub fn set_aside_next(&self) -> BTreeSet<IssueId> {
         let knowledge = self.knowledge();
         let after = self.settings.set_aside_after;
         let aside = knowledge.streaks.set_aside(after, None);

@@ -8,12 +8,12 @@ use premath_memory::{LandingLock, MemoryView};
 use premath_worktree::landing::{LandingError, Undone};
 
 /// What a harness that died left unchecked on the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Abandoned {
     Nothing,
     TakenBack,
-    /// Some of it cannot be taken back.
-    Stays,
+    /// This commit cannot be taken back.
+    Stays(String),
 }
 
 impl Batch {
@@ -84,11 +84,13 @@ impl Batch {
                     target,
                     "was left unchecked, and stays: later commits build on it"
                 );
-                found = Abandoned::Stays;
+                found = Abandoned::Stays(commit);
             } else {
                 tracing::warn!(commit, target, ?undone, "took back what was left unchecked");
                 self.owe_push();
-                found = found.max(Abandoned::TakenBack);
+                if found == Abandoned::Nothing {
+                    found = Abandoned::TakenBack;
+                }
             }
         }
         Ok(found)

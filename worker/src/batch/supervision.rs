@@ -51,6 +51,17 @@ pub enum SupervisedEnd {
     Cut,
 }
 
+impl SupervisionChange {
+    /// Returns until when it holds, which its text has in UTC.
+    pub fn until(&self) -> Option<jiff::Timestamp> {
+        match self {
+            Self::Provider(ProviderChange::Parked { until, .. })
+            | Self::Breaker(BreakerChange::Opened { until, .. }) => Some(*until),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for SupervisionChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -203,7 +203,7 @@ fn said(stderr: &mut File, exit: &Exit) -> io::Result<String> {
 fn how(exit: &Exit) -> String {
     match &exit.cause {
         ExitCause::Limit => {
-            "it took longer than a verification may (`verify_limit` under [limits])".to_owned()
+            "it took longer than a verification may (`verify_limit` under [supervision])".to_owned()
         }
         ExitCause::Exceeded(resource) => {
             let name = resource.name();

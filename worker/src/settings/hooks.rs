@@ -46,24 +46,24 @@ impl Settings {
         is_resumed || self.repairs(agent, command)
     }
 
-    /// Says in a line which agents mend work that fails its verification; nothing
+    /// Says in a line which agents repair work that fails its verification; nothing
     /// where no agent works, or none is asked to.
     pub fn describe_repair(&self) -> Option<String> {
         let rounds = self.turn.stop().repair_rounds;
         let agents = self.work.all();
         let agents = agents.filter_map(|work| Some((work.adapter.agent()?, &*work.command)));
-        let (mends, others): (Vec<_>, Vec<_>) =
+        let (repairs, others): (Vec<_>, Vec<_>) =
             agents.partition(|(agent, command)| self.repairs(*agent, command));
-        match (mends.is_empty(), others.is_empty()) {
+        match (repairs.is_empty(), others.is_empty()) {
             _ if rounds == 0 => None,
             (true, true) => None,
             (false, _) => Some(format!(
-                "work of {} that fails its verification is mended in the same session, in at most \
+                "work of {} that fails its verification is repaired in the same session, in at most \
                  {rounds} round(s)",
-                names(&mends)
+                names(&repairs)
             )),
             (true, false) => Some(format!(
-                "work of {} that fails its verification is not mended: its command line cannot \
+                "work of {} that fails its verification is not repaired: its command line cannot \
                  resume a session",
                 names(&others)
             )),

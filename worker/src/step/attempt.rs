@@ -193,8 +193,8 @@ impl<'a> Attempt<'a> {
                 Abandoned::Nothing => {}
                 Abandoned::TakenBack => place.moved(),
                 // Others would be charged for it.
-                Abandoned::Stays => {
-                    self.batch.break_target();
+                Abandoned::Stays(commit) => {
+                    self.batch.break_target(&commit);
                     return Err(StepFailure::of_interrupt().into());
                 }
             }

@@ -13,7 +13,7 @@ use crate::prompt;
 use premath_kernel::policy::repair::{RepairFacts, round_after};
 use premath_memory::clock;
 
-/// A round in which an agent mends its work.
+/// A round in which an agent repairs its work.
 struct Repair {
     /// Its number, from 1.
     round: usize,
@@ -43,7 +43,7 @@ impl Lane {
         tracing::info!(
             phase = phase.name(),
             failed = failed_in,
-            "the agent mends its work"
+            "the agent repairs its work"
         );
         let step_id = log.step_id();
         let shown = self

@@ -53,7 +53,7 @@ impl Lane {
         let undone = landed.undo(step_id, signer, failure.cut.is_some());
         if undone.is_err() && failure.cut.is_none() {
             // What failed is on the target, and others would be charged for it.
-            self.batch.break_target();
+            self.batch.break_target(&commit);
         }
         let Some(undone) = undone? else {
             let text = format!("{target} keeps {commit}, which was verified with closed work");
@@ -75,7 +75,7 @@ impl Lane {
                 self.batch.owe_push();
                 // Work that did not fail its check breaks nothing.
                 if failure.cut.is_none() {
-                    self.batch.break_target();
+                    self.batch.break_target(&commit);
                 }
                 failure.fail(FailureClass::LandingNotTakenBack.as_str());
                 format!("{target} still contains {commit}, because later commits build on it")

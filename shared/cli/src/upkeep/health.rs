@@ -49,7 +49,9 @@ pub(super) fn look(
     let unaccepted = unaccepted(roots);
     let push = match &settings {
         Some(Ok(settings)) => push(settings),
-        _ => None,
+        // A batch may get its commands by flags, of which the remote is independent.
+        Some(Err(_)) => with_commands(root, now).as_ref().and_then(push),
+        None => None,
     };
     let baseline = baseline(surveyed, settings.as_ref(), unaccepted, verify);
     let fault = settings.and_then(|settings| fault(settings.err()?));
@@ -91,6 +93,17 @@ fn git_program(root: &Path) -> GitProgram {
         true => GitProgram::Said(git_version(root)),
         false => GitProgram::Missing,
     }
+}
+
+/// Returns the settings where nothing but a command is missing.
+fn with_commands(root: &Path, now: jiff::Timestamp) -> Option<Settings> {
+    let flags = LoopFlags {
+        repo_root: Some(root.to_path_buf()),
+        work_cmd: Some("true".to_owned()),
+        verify_cmd: Some("true".to_owned()),
+        ..LoopFlags::default()
+    };
+    Settings::resolve(&flags, now).ok()
 }
 
 /// Looks at the remote that the landing target is pushed to, and asks one that is not

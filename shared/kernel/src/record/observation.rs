@@ -108,6 +108,10 @@ pub enum AttentionKind {
     PushFailed,
     /// The last commit fails its verification without build state.
     TipFails,
+    /// A commit that did not pass its check stays on the target.
+    BrokenTarget,
+    /// No batch works on these issues, because they failed in one after another.
+    SetAside,
     /// Rows of issue memory were changed outside of a transaction.
     ForeignRows,
     /// An issue did not close.
@@ -123,13 +127,15 @@ impl AttentionKind {
             Self::LandingMissing => "landing_missing",
             Self::PushFailed => "push_failed",
             Self::TipFails => "tip_fails",
+            Self::BrokenTarget => "broken_target",
+            Self::SetAside => "set_aside",
             Self::ForeignRows => "foreign_rows",
             Self::Issue => "issue",
         }
     }
 
     /// Returns the command that shows more.
-    fn next_command(self, issue_id: Option<&IssueId>) -> String {
+    fn next_command(self, batch_id: &BatchId, issue_id: Option<&IssueId>) -> String {
         let command = match (self, issue_id) {
             (Self::Issue, Some(issue_id)) => {
                 return format!("premath issue show {}", shell_word(issue_id));
@@ -137,9 +143,15 @@ impl AttentionKind {
             (Self::Cycle, _) => "premath dep diagnostics",
             (Self::LandingMissing, _) => "premath doctor",
             (Self::ForeignRows, _) => "premath issue accept-changes",
-            (Self::LanesLost | Self::PushFailed | Self::TipFails | Self::Issue, _) => {
-                "premath report"
-            }
+            (
+                Self::LanesLost
+                | Self::PushFailed
+                | Self::TipFails
+                | Self::BrokenTarget
+                | Self::SetAside
+                | Self::Issue,
+                _,
+            ) => return format!("premath report --batch {}", shell_word(batch_id)),
         };
         command.to_owned()
     }
@@ -158,6 +170,10 @@ pub struct BatchFaults {
     pub push_failed: bool,
     /// How many last commits fail their verification.
     pub tips: usize,
+    /// Whether a commit that did not pass its check stays on the target.
+    pub broken_target: bool,
+    /// How many issues the next batch sets aside.
+    pub set_aside: usize,
     /// How many rows were changed outside of a transaction.
     pub foreign_rows: usize,
 }
@@ -165,13 +181,22 @@ pub struct BatchFaults {
 impl Observation {
     /// Returns what a person should look at, of how a batch and its issues
     /// ended.
-    pub fn attention(faults: &BatchFaults, issues: &[ObservedIssue]) -> Vec<Attention> {
+    pub fn attention(
+        batch_id: &BatchId,
+        faults: &BatchFaults,
+        issues: &[ObservedIssue],
+    ) -> Vec<Attention> {
         let counted = [
             (AttentionKind::Cycle, faults.cycle),
             (AttentionKind::LanesLost, faults.lanes_lost),
             (AttentionKind::LandingMissing, faults.landing_missing),
             (AttentionKind::PushFailed, usize::from(faults.push_failed)),
             (AttentionKind::TipFails, faults.tips),
+            (
+                AttentionKind::BrokenTarget,
+                usize::from(faults.broken_target),
+            ),
+            (AttentionKind::SetAside, faults.set_aside),
             (AttentionKind::ForeignRows, faults.foreign_rows),
         ];
         let counted = counted.into_iter().filter(|(_, count)| *count > 0);
@@ -180,7 +205,7 @@ impl Observation {
             issue_id: None,
             failure_classes: Vec::new(),
             count: Some(count as u64),
-            next_command: kind.next_command(None),
+            next_command: kind.next_command(batch_id, None),
         });
         let open = issues.iter().filter(|issue| !issue.closed);
         let open = open.map(|issue| Attention {
@@ -188,7 +213,7 @@ impl Observation {
             issue_id: Some(issue.issue_id.clone()),
             failure_classes: issue.failure_classes.clone(),
             count: None,
-            next_command: AttentionKind::Issue.next_command(Some(&issue.issue_id)),
+            next_command: AttentionKind::Issue.next_command(batch_id, Some(&issue.issue_id)),
         });
         counted.chain(open).collect()
     }
@@ -197,7 +222,7 @@ impl Observation {
     #[must_use]
     pub fn with_own_commands(mut self) -> Self {
         for one in &mut self.needs_attention {
-            one.next_command = one.kind.next_command(one.issue_id.as_ref());
+            one.next_command = one.kind.next_command(&self.batch_id, one.issue_id.as_ref());
         }
         self
     }
@@ -254,12 +279,14 @@ mod tests {
 
     #[test]
     fn what_failed_needs_attention_and_the_batch_comes_first() {
+        let batch = BatchId::from("hb1_a");
         let faults = BatchFaults {
             lanes_lost: 2,
             push_failed: true,
+            set_aside: 3,
             ..BatchFaults::default()
         };
-        let found = Observation::attention(&faults, &[issue("a", true), issue("b", false)]);
+        let found = Observation::attention(&batch, &faults, &[issue("a", true), issue("b", false)]);
         let kinds: Vec<_> = found
             .iter()
             .map(|one| (one.kind.as_str(), one.count))
@@ -269,12 +296,14 @@ mod tests {
             [
                 ("lanes_lost", Some(2)),
                 ("push_failed", Some(1)),
+                ("set_aside", Some(3)),
                 ("issue", None)
             ]
         );
-        assert_eq!(found[2].next_command, "premath issue show b");
-        assert_eq!(found[2].failure_classes, ["check_failed"]);
-        let none = Observation::attention(&BatchFaults::default(), &[issue("a", true)]);
+        assert_eq!(found[0].next_command, "premath report --batch hb1_a");
+        assert_eq!(found[3].next_command, "premath issue show b");
+        assert_eq!(found[3].failure_classes, ["check_failed"]);
+        let none = Observation::attention(&batch, &BatchFaults::default(), &[issue("a", true)]);
         assert_eq!(none, []);
     }
 }

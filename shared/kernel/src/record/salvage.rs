@@ -32,6 +32,14 @@ pub fn branches(salvage: &str) -> impl Iterator<Item = &str> {
         .filter(|part| is_branch(part))
 }
 
+/// Returns the folders of this repository that a row names.
+pub fn folders(salvage: &str) -> impl Iterator<Item = &str> {
+    let here = Some(salvage).filter(|salvage| !is_elsewhere(salvage));
+    here.into_iter()
+        .flat_map(parts)
+        .filter(|part| !is_branch(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +52,7 @@ mod tests {
             ["harness/salvage/a/1", "harness-salvage/a/1"]
         );
         assert_eq!(named(&in_world("harness/salvage/a/1", "w")), [""; 0]);
+        let found: Vec<_> = folders("harness/salvage/a/1, .git/premath-salvage/a/1").collect();
+        assert_eq!(found, [".git/premath-salvage/a/1"]);
     }
 }

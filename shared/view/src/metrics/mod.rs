@@ -98,7 +98,7 @@ const FAILED: Family = counter(
 );
 const REPAIRS: Family = counter(
     "premath_batch_repair_rounds_total",
-    "How often agents were run again to mend their work.",
+    "How often agents were run again to repair their work.",
 );
 const DENIALS: Family = counter(
     "premath_batch_denied_calls_total",

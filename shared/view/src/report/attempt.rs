@@ -68,7 +68,7 @@ impl AttemptOutcome {
             Self::Closed => "closed",
             Self::Blocked => "blocked",
             Self::FollowUp => "follow-up filed",
-            Self::Stopped => "stopped",
+            Self::Stopped => "attempts used up",
             Self::Retry => "to retry",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",

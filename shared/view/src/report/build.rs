@@ -1,16 +1,17 @@
 //! Makes a report from what was read.
 
 use super::attempt::{AttemptOutcome, AttemptView, StepFacts, between_ms};
-use super::log::{LogIndex, LoggedBatch, ReportScope};
+use super::log::{LogIndex, LoggedBatch, ReportScope, of_lane};
 use super::{
     ReportView, ReportedAgent, ReportedBatch, ReportedDenial, ReportedEvent, ReportedIssue,
     ReportedLane, ReportedSalvage, ReviewItem, STEPS_LISTED, Totals, UsageView, cluster, next,
     risk,
 };
+use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::natural;
 use premath_kernel::json::id::{BatchId, IssueId, WorkerName};
 use premath_kernel::record::salvage;
-use premath_kernel::record::trajectory::{Account, StepRow, action};
+use premath_kernel::record::trajectory::{Account, RowOutcome, StepRow, action};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,6 +62,7 @@ impl ReportInput {
         let salvage = self.salvage(&target);
         let rows = self.rows.iter();
         let events = rows.filter_map(|(n, row)| event(*n, row)).collect();
+        let failed_tip = failed_tip(&self.rows);
         let mut account = Account::default();
         self.rows.iter().for_each(|(_, row)| account.observe(row));
         let issues = self.reported_issues(&target);
@@ -75,7 +77,15 @@ impl ReportInput {
             steps.map(|step| (&issue.issue_id, step))
         });
         let later = self.later();
-        let is_empty = |batch: &ReportedBatch| batch.result.as_deref() == Some("completed");
+        let is_empty = |batch: &ReportedBatch| {
+            batch.result.as_deref() == Some("completed") && batch.notes.is_none()
+        };
+        let not_taken_back = FailureClass::LandingNotTakenBack.as_str();
+        let is_broken = |batch: &ReportedBatch| {
+            let mut classes = batch.failure_classes.iter();
+            classes.any(|class| class == not_taken_back)
+        };
+        let is_mergeable = failed_tip.is_none() && !batches.iter().chain(&later).any(is_broken);
         ReportView {
             issue_id: self.scope.issue().cloned(),
             batches,
@@ -87,7 +97,8 @@ impl ReportInput {
             lanes: lanes(&all),
             denials: denials(&all),
             events,
-            next: next::of_report(&failed, review.len(), landed_on),
+            next: next::of_report(&failed, review.len(), landed_on.filter(|_| is_mergeable)),
+            failed_tip,
             salvage,
             review,
             failed,
@@ -305,10 +316,24 @@ fn reported_batch(batch: &LoggedBatch) -> ReportedBatch {
         duration_ms: between_ms(batch.started_at.time(), batch.last_at.time()),
         result: batch.end.as_ref().map(|(_, result)| result.clone()),
         resumptions: batch.resumptions,
+        notes: batch.notes.clone(),
+        failure_classes: batch.classes.clone(),
+        lost_lanes: batch.lost_lanes.clone(),
         steps: batch.steps,
         first_row: batch.first_row,
         last_row: batch.last_row,
     }
+}
+
+/// Returns what the last verification without build state found, where it failed.
+fn failed_tip(rows: &[(u64, StepRow)]) -> Option<String> {
+    let mut rows = rows.iter().rev().map(|(_, row)| row);
+    let last = rows.find(|row| row.action == action::TIP_VERIFIED)?;
+    let has_failed = RowOutcome::of(&last.result_class) != RowOutcome::Completed;
+    has_failed.then(|| {
+        let text = last.next_step.as_ref();
+        text.map_or_else(|| last.failure_classes.join(", "), Clone::clone)
+    })
 }
 
 fn agents(issues: &[&ReportedIssue]) -> Vec<ReportedAgent> {
@@ -434,14 +459,4 @@ fn event(number: u64, row: &StepRow) -> Option<ReportedEvent> {
         action: row.action.clone(),
         text,
     })
-}
-
-/// Says which lane was disabled, and why.
-fn of_lane(row: &StepRow) -> String {
-    let worker = row.worker_id.as_ref().map(|id| id.to_string());
-    let parts: Vec<String> = [worker, row.next_step.clone()]
-        .into_iter()
-        .flatten()
-        .collect();
-    parts.join(": ")
 }

@@ -22,6 +22,11 @@ pub(super) struct LoggedBatch {
     /// The row that closed it, with its result.
     pub(super) end: Option<(u64, String)>,
     pub(super) resumptions: u32,
+    /// What a person must know of its end, with its classes.
+    pub(super) notes: Option<String>,
+    pub(super) classes: Vec<String>,
+    /// The lanes that were disabled in it, with the reasons.
+    pub(super) lost_lanes: Vec<String>,
     /// How many attempts ended in it, those that were cut short included.
     pub(super) steps: u64,
     /// The row of the last of them.
@@ -61,6 +66,16 @@ pub struct ReviewedRow {
     pub decision: String,
 }
 
+/// Says which lane was disabled, and why.
+pub(super) fn of_lane(row: &StepRow) -> String {
+    let worker = row.worker_id.as_ref().map(|id| id.to_string());
+    let parts: Vec<String> = [worker, row.next_step.clone()]
+        .into_iter()
+        .flatten()
+        .collect();
+    parts.join(": ")
+}
+
 /// Returns the reference of a step, as rows name it.
 pub fn step_ref(step_id: &StepId) -> String {
     format!("trajectory://step/{step_id}")
@@ -79,9 +94,21 @@ impl LogIndex {
             }
         }
         self.observe_glance(number, &RowGlance::from(row));
+        let index = row.batch_id.as_ref().and_then(|id| self.by_id.get(id));
+        let Some(batch) = index.and_then(|index| self.batches.get_mut(*index)) else {
+            return;
+        };
+        match row.action.as_str() {
+            action::BATCH_END => {
+                batch.notes.clone_from(&row.next_step);
+                batch.classes.clone_from(&row.failure_classes);
+            }
+            action::LANE_GIVEN_UP => batch.lost_lanes.push(of_lane(row)),
+            _ => {}
+        }
     }
 
-    /// Takes in the next row, which is not of a review.
+    /// Takes in the next row, which is not of a review, a batch's end or a lost lane.
     pub fn observe_glance(&mut self, number: u64, row: &RowGlance<'_>) {
         let is_step = row.action == action::WORKER_LOOP;
         if let Some(issue) = row.issue_id.filter(|_| row.is_attempt) {
@@ -140,6 +167,9 @@ impl LogIndex {
             last_at: row.finished_at.into(),
             end: None,
             resumptions: 0,
+            notes: None,
+            classes: Vec::new(),
+            lost_lanes: Vec::new(),
             steps: 0,
             last_step: 0,
         });

@@ -66,6 +66,9 @@ pub struct ReportView {
     pub later_empty_batches: u64,
     /// The other later batches without an attempt: refused, ended early, or not ended.
     pub later_batches: Vec<ReportedBatch>,
+    /// What the last verification without build state of the batches found, where it
+    /// failed; null otherwise.
+    pub failed_tip: Option<String>,
     /// The lines of the run log that cannot be read, and are left out.
     pub unreadable_rows: Vec<u64>,
     /// The counts.
@@ -118,6 +121,13 @@ pub struct ReportedBatch {
     pub result: Option<String>,
     /// How often it was taken up again.
     pub resumptions: u32,
+    /// What a person must know of its end beside its issues and lanes; null where there
+    /// is nothing.
+    pub notes: Option<String>,
+    /// The classes of that.
+    pub failure_classes: Vec<String>,
+    /// The lanes that were disabled in it, with the reasons.
+    pub lost_lanes: Vec<String>,
     /// How many attempts ended in it.
     pub steps: u64,
     /// Its first line of the run log.
@@ -148,7 +158,7 @@ pub struct Totals {
     pub retried: u64,
     /// How often issues closed, by what it took.
     pub closes: CloseCounts,
-    /// Issues whose agents mended their work.
+    /// Issues whose agents repaired their work.
     pub repaired: u64,
     /// How often agents were run again in their session.
     pub repair_rounds: u64,

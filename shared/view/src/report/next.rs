@@ -1,6 +1,8 @@
 //! Commands as they must be typed.
 
 use super::{NextCommand, ReportedIssue};
+use premath_kernel::failure::FailureClass;
+use premath_kernel::issue::Status;
 use premath_kernel::json::plain::{plain, shell_word};
 
 /// The most issues that one command names.
@@ -46,16 +48,33 @@ fn command(command: String, purpose: impl Into<String>) -> NextCommand {
     }
 }
 
+/// Returns whether an issue may be tried again: an operator may have closed it since.
+fn is_tried(issue: &ReportedIssue) -> bool {
+    let status = issue.status.as_deref();
+    status.is_none_or(|status| !Status::parse(status).is_terminal())
+}
+
+/// Returns how an issue is tried again.
+fn again(issue: &ReportedIssue) -> NextCommand {
+    let no_change = FailureClass::WorkNoChange.as_str();
+    let purpose = match issue.failure_class.as_deref() == Some(no_change) {
+        true => "try it again with a hint; with the label no-change it may change nothing",
+        false => "try it again with a hint",
+    };
+    command(retry(std::iter::once(issue.issue_id.as_str())), purpose)
+}
+
 /// Returns what to do next about an issue that did not close.
 pub(super) fn of_failed(issue: &ReportedIssue, target: &str) -> Vec<NextCommand> {
     let id = issue.issue_id.as_str();
-    let mut next = vec![
-        command(retry(std::iter::once(id)), "try it again with a hint"),
-        command(
-            format!("premath issue show {}", ids(std::iter::once(id))),
-            "show all of its attempts",
-        ),
-    ];
+    let mut next = Vec::new();
+    if is_tried(issue) {
+        next.push(again(issue));
+    }
+    next.push(command(
+        format!("premath issue show {}", ids(std::iter::once(id))),
+        "show all of its attempts",
+    ));
     next.extend(
         issue
             .salvage_branches
@@ -83,11 +102,13 @@ pub(super) fn of_report(
         let merge = format!("git merge {}", word(target));
         next.push(command(merge, "merge what landed into the current branch"));
     }
+    let failed: Vec<&str> = failed
+        .iter()
+        .filter(|issue| is_tried(issue))
+        .map(|issue| issue.issue_id.as_str())
+        .collect();
     if !failed.is_empty() {
-        let named = failed
-            .iter()
-            .take(NAMED)
-            .map(|issue| issue.issue_id.as_str());
+        let named = failed.iter().take(NAMED).copied();
         let purpose = match failed.len().saturating_sub(NAMED) {
             0 => "try what failed again".to_owned(),
             more => format!("try what failed again; {more} more failed"),

@@ -9,6 +9,7 @@ use crate::figures::{NONE, UNKNOWN, brief_ms};
 use jiff::Timestamp;
 use premath_kernel::json::id::IssueId;
 use premath_kernel::json::plain::counted;
+use premath_kernel::record::salvage::folders;
 use summary::summary;
 
 /// The widest title in a column that is not the last one.
@@ -424,10 +425,13 @@ fn salvage(report: &ReportView, parts: &mut Vec<Part>) {
     ];
     let rows = report.salvage.iter().map(|kept| {
         let issue = kept.issue_id.as_ref();
-        let shown = match kept.commands.is_empty() {
-            true => kept.kept_at.clone(),
-            false => kept.commands.join("; "),
-        };
+        // A folder has what git could not take; where none is here, all is elsewhere.
+        let mut shown = kept.commands.clone();
+        match shown.is_empty() {
+            true => shown.push(kept.kept_at.clone()),
+            false => shown.extend(folders(&kept.kept_at).map(str::to_owned)),
+        }
+        let shown = shown.join("; ");
         vec![
             issue.map_or_else(|| NONE.to_owned(), |id| id.to_string()),
             kept.row.to_string(),

@@ -361,7 +361,7 @@ impl Tree {
             }
             Ok(())
         });
-        mended.map_err(self.refused("mend", name))
+        mended.map_err(self.refused("repair", name))
     }
 
     /// Puts the repository's index in memory back to what is on the disk.

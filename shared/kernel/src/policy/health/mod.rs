@@ -11,7 +11,7 @@ mod git_version;
 #[cfg(test)]
 mod tests;
 
-pub use baseline::KnownRed;
+pub use baseline::{KnownRed, RedSubject};
 pub use examine::{examine, of_item};
 pub use facts::{
     AgentFacts, BaselineFacts, FileTime, GitFacts, GitProgram, HealthFacts, IssueFault,
@@ -111,7 +111,7 @@ checks! {
     PUSH_REFUSED "push-refused" Error ask "The remote has commits that the landing target does not have: a push is refused.";
     BASELINE_RED "baseline-red" Error ask "The verification fails without any work (`--verify` runs it).";
     BASELINE_UNVERIFIED "baseline-unverified" Error ask "The verification that `--verify` asks for could not be run.";
-    BASELINE_WAS_RED "baseline-was-red" Warning ask "The run log says that the verification failed without any work.";
+    BASELINE_WAS_RED "baseline-was-red" Warning ask "The verification failed without any work, or on the last commit that landed, by the run log.";
     DISK_LOW "disk-low" Warning ask "Less than 2 GiB of disk are free.";
     MEMORY_LOW "memory-low" Warning ask "Less than 512 MiB of memory are available.";
     NETWORK_FILE_SYSTEM "network-file-system" Error ask "The repository is on a network file system, whose locks cannot be relied on.";

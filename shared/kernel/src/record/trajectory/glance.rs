@@ -116,8 +116,9 @@ impl<'a> Fields<'a> {
     fn glance(self) -> Option<RowGlance<'a>> {
         let Classes { cut, limited } = self.classes;
         // Whether a limit cut it depends on what the whole row says; a review is about
-        // the steps that its lineage names.
-        if self.known & REQUIRED != REQUIRED || limited || self.action == action::REVIEWED {
+        // the steps that its lineage names; the others have a text for a person.
+        let is_whole = [action::REVIEWED, action::BATCH_END, action::LANE_GIVEN_UP];
+        if self.known & REQUIRED != REQUIRED || limited || is_whole.contains(&self.action) {
             return None;
         }
         let started_at = match self.started_at {

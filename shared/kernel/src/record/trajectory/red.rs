@@ -1,24 +1,27 @@
-//! Whether the rows say that the verification fails without any work.
+//! Whether the rows say that the verification fails without any work, or on what landed.
 
 use super::action;
 use super::row::StepRow;
 use crate::failure::FailureClass;
-use crate::policy::health::KnownRed;
+use crate::policy::health::{KnownRed, RedSubject};
 
-/// Returns the last verification without any work that failed, where no later row
-/// shows one that passed: a last commit that was verified, or work that closed.
+/// Returns the last verification of no issue that failed, where no later row shows one
+/// that passed: a last commit that was verified, or work that closed.
 pub fn known_red<'a>(rows: impl IntoIterator<Item = &'a StepRow>) -> Option<KnownRed> {
     let startup = FailureClass::StartupCheckFailed.as_str();
     let mut red = None;
     for row in rows {
-        let failed = || KnownRed {
+        let failed = |subject| KnownRed {
+            subject,
             at: row.finished_at.time(),
         };
         let is_startup = row.failure_classes.iter().any(|class| class == startup);
         match &*row.action {
             action::TIP_VERIFIED if super::is_success(&row.result_class) => red = None,
-            action::TIP_VERIFIED => red = Some(failed()),
-            action::LANE_GIVEN_UP | action::BREAKER_OPEN if is_startup => red = Some(failed()),
+            action::TIP_VERIFIED => red = Some(failed(RedSubject::Tip)),
+            action::LANE_GIVEN_UP | action::BREAKER_OPEN if is_startup => {
+                red = Some(failed(RedSubject::Base));
+            }
             action::WORKER_LOOP if super::is_success(&row.result_class) => red = None,
             _ => {}
         }
@@ -60,5 +63,10 @@ mod tests {
             let found = known_red(rows.iter().copied());
             assert_eq!(found.is_some(), is_red, "{rows:?}");
         }
+        let of = |row: &StepRow| known_red([row]).unwrap().subject;
+        assert_eq!(
+            [of(&given_up), of(&tip)],
+            [RedSubject::Base, RedSubject::Tip]
+        );
     }
 }

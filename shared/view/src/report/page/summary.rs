@@ -28,7 +28,33 @@ pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
                 batch.last_row
             ),
         ));
+        facts.extend(batch.notes.clone().map(|notes| ("attention", notes)));
     }
+    if let Some(tip) = &report.failed_tip {
+        let advice = "find the commit that broke it before you merge";
+        facts.push(("attention", format!("{tip}; {advice}")));
+    }
+    facts.extend(later(report));
+    facts.extend(disabled(report));
+    facts.push(("issues", issue_counts(totals)));
+    facts.push(("attempts", attempt_counts(totals)));
+    facts.push(("used", totals.usage.sentence()));
+    if totals.usage.is_partial() {
+        let text = "a sum with + has no part of the attempts that reported none";
+        facts.push(("", text.to_owned()));
+    }
+    facts.push(("work", work_counts(totals)));
+    facts.push(("proof", format!("rows are lines of {}", report.run_log)));
+    if !report.unreadable_rows.is_empty() {
+        let rows = listed(report.unreadable_rows.iter());
+        facts.push(("warning", format!("unreadable rows are left out: {rows}")));
+    }
+    facts
+}
+
+/// Says what came after the batches of the report.
+fn later(report: &ReportView) -> Vec<Fact> {
+    let mut facts = Vec::new();
     if report.later_empty_batches > 0 {
         let text = match report.later_empty_batches {
             1 => "1 later batch found nothing to do".to_owned(),
@@ -44,20 +70,9 @@ pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
         };
         let text = format!("{} {how}, row {}", batch.batch_id, batch.last_row);
         facts.push(("later", text));
-    }
-    facts.extend(disabled(report));
-    facts.push(("issues", issue_counts(totals)));
-    facts.push(("attempts", attempt_counts(totals)));
-    facts.push(("used", totals.usage.sentence()));
-    if totals.usage.is_partial() {
-        let text = "a sum with + has no part of the attempts that reported none";
-        facts.push(("", text.to_owned()));
-    }
-    facts.push(("work", work_counts(totals)));
-    facts.push(("proof", format!("rows are lines of {}", report.run_log)));
-    if !report.unreadable_rows.is_empty() {
-        let rows = listed(report.unreadable_rows.iter());
-        facts.push(("warning", format!("unreadable rows are left out: {rows}")));
+        let lost = batch.lost_lanes.iter().take(LISTED);
+        facts.extend(lost.map(|lane| ("", format!("disabled: {lane}"))));
+        facts.extend(batch.notes.clone().map(|notes| ("", notes)));
     }
     facts
 }
