@@ -51,14 +51,19 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Makes a text a cell of a table; code between backticks keeps its `<`.
+/// Makes a text a cell of a table.
 pub(crate) fn cell(text: &str) -> String {
+    prose(text).replace('|', "\\|")
+}
+
+/// Makes a text one of a page; code between backticks keeps its `<`.
+pub(crate) fn prose(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(at, part)| match at % 2 {
         0 => part.replace('<', "&lt;"),
         _ => part.to_owned(),
     });
     let parts: Vec<String> = parts.collect();
-    parts.join("`").replace('|', "\\|")
+    parts.join("`")
 }
 
 /// Reads a text of a checkout; one that is not there is empty.

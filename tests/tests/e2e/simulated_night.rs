@@ -421,8 +421,10 @@ fn salvage_equals(scratch: &Scratch, report: &Value, script: &Script) {
     assert_eq!(named, branches);
     for (id, (title, _)) in script {
         if title == "wrong-work" {
-            let branch = format!("harness/salvage/{id}/1");
-            assert!(named.contains(&&*branch), "{branch}");
+            // A provider may have refused the first generations.
+            let of_issue = format!("harness/salvage/{id}/");
+            let is_kept = named.iter().any(|branch| branch.starts_with(&of_issue));
+            assert!(is_kept, "{id}: {named:?}");
         }
     }
 }

@@ -473,7 +473,8 @@ keys! {
         check_cmd: String = ["'./scripts/full-test.sh'"];
         /// How many attempts behind the first one in the landing queue are verified on the state
         /// that the work ahead of them makes, all at once. Work that fails supersedes the
-        /// verifications behind it. 0: work is verified by itself and, in its turn, again.
+        /// verifications behind it. Each charged failure halves the number, down to 3; each
+        /// landing raises it by one. 0: work is verified by itself and, in its turn, again.
         speculation: Natural = ["19"];
         /// How many attempts in the landing queue may be verified as one, 1 to 64. Only the
         /// tree of the last one is verified; the others land as commits of their own before it.

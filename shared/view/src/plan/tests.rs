@@ -143,7 +143,7 @@ fn a_plan_says_what_would_run_and_what_would_not() {
             "  bd-9  Later",
             "    it waits for bd-8",
             "      next: premath why bd-8",
-            "    it hangs on bd-7",
+            "    the cause is bd-7",
         ]
     );
 }

@@ -249,7 +249,7 @@ fn never_lines(never: &[NeverIssue]) -> Vec<String> {
             lines.extend(reason.next.iter().map(|next| format!("      next: {next}")));
         }
         if let Some(root) = &issue.root {
-            lines.push(format!("    it hangs on {root}"));
+            lines.push(format!("    the cause is {root}"));
         }
     }
     lines.extend(more(never.len()));

@@ -63,12 +63,20 @@ impl AttemptOutcome {
     }
 
     /// Returns its words for a person.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Self::Stopped => "attempts used up",
+            other => other.word(),
+        }
+    }
+
+    /// Returns the words that it is counted under.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Closed => "closed",
             Self::Blocked => "blocked",
             Self::FollowUp => "follow-up filed",
-            Self::Stopped => "attempts used up",
+            Self::Stopped => "stopped",
             Self::Retry => "to retry",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",

@@ -84,7 +84,7 @@ pub fn history_lines(attempts: &[PastAttempt], earlier: u64, viewer: &Viewer) ->
         let batch = batch.map_or_else(|| "no batch".to_owned(), |id| format!("batch {id}"));
         lines.push(format!(
             "{number}. {}, {}",
-            attempt.outcome.word(),
+            attempt.outcome.phrase(),
             plain(&batch)
         ));
         lines.extend(of_facts(&facts(attempt, viewer), 2, viewer.width));

@@ -164,7 +164,7 @@ fn failed(report: &ReportView, parts: &mut Vec<Part>) {
     let rows = report.failed.iter().map(|issue| {
         vec![
             issue.issue_id.to_string(),
-            issue.outcome.word().to_owned(),
+            issue.outcome.phrase().to_owned(),
             tries(issue),
             brief_ms(issue.duration_ms),
             last_row(issue),

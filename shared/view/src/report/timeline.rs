@@ -147,7 +147,7 @@ fn lane(
             escaped(&format!(
                 "{} {title}: {}, {}, row {}",
                 issue.issue_id,
-                step.outcome.word(),
+                step.outcome.phrase(),
                 step.duration_ms.map_or_else(String::new, brief_ms),
                 step.row
             ))

@@ -228,7 +228,7 @@ fn attempt(number: u64, past: &PastAttempt, viewer: &Viewer, text: &mut String) 
         text,
         "<article class=\"attempt {class}\">\n<h3>{number}. <span class=\"state {class}\">{}</span> \
         <span class=\"faint\">{}</span></h3>",
-        escaped(attempt.outcome.word()),
+        escaped(attempt.outcome.phrase()),
         match &attempt.batch_id {
             Some(id) => format!(
                 "<a href=\"/report?batch={}\">batch {}</a>",

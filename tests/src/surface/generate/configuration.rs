@@ -1,5 +1,6 @@
 //! The page of `harness.toml`, from the template that `premath init` writes.
 
+use crate::surface::prose;
 use std::fmt::Write;
 
 const HEAD: &str = "\
@@ -7,8 +8,9 @@ const HEAD: &str = "\
 
 <!-- Written by `mise run generate` from worker/src/settings/keys.rs. -->
 
-`harness.toml` in the main worktree configures a batch. `premath init` writes it with every key \
-as a comment. Every key may be left out. Flags override environment variables, and these \
+`harness.toml` in the main worktree configures a batch. `premath init` writes it, most keys as \
+comments. Every key may be left out. The values are examples; without a key of `[budget]` there \
+is no limit. Flags override environment variables, and these \
 override the file. An unknown key is an error. Durations are written as `30s`, `45m` or `1h`, \
 sizes as `512MiB` or `20GiB`. `premath schema harness-toml` prints a JSON Schema for editors.
 ";
@@ -60,7 +62,7 @@ impl Entry {
             let _ = write!(page, "\n```toml\n{}\n```\n", entry.keys.join("\n"));
         }
         if !entry.text.is_empty() {
-            let text = entry.text.join("\n").replace('<', "&lt;");
+            let text = prose(&entry.text.join("\n"));
             let _ = write!(page, "\n{text}\n");
         }
     }
@@ -80,12 +82,13 @@ mod tests {
 
     #[test]
     fn a_template_becomes_a_section_a_table() {
-        let page =
-            page("# About.\n\n[batch]\n# Runs <this>.\n#work = 'x'\nmore = 1\n# Last.\n#c = 2\n");
+        let page = page(
+            "# About.\n\n[batch]\n# Runs <this>, `<that>`.\n#work = 'x'\nmore = 1\n# Last.\n#c = 2\n",
+        );
         let body = page.strip_prefix(HEAD).unwrap();
         assert_eq!(
             body,
-            "\n## [batch]\n\n```toml\nwork = 'x'\nmore = 1\n```\n\nRuns &lt;this>.\n\n\
+            "\n## [batch]\n\n```toml\nwork = 'x'\nmore = 1\n```\n\nRuns &lt;this>, `<that>`.\n\n\
              ```toml\nc = 2\n```\n\nLast.\n"
         );
     }

@@ -2,7 +2,7 @@
 
 use super::{Fact, LISTED, at, listed};
 use crate::figures::brief_ms;
-use crate::report::{Reader, ReportView, Totals};
+use crate::report::{AttemptOutcome, Reader, ReportView, Totals};
 use premath_kernel::json::plain::counted;
 
 pub(super) fn summary(report: &ReportView, reader: &Reader) -> Vec<Fact> {
@@ -101,7 +101,12 @@ fn issue_counts(totals: &Totals) -> String {
     );
     let outcomes = totals.failed_by_outcome.iter();
     let outcomes: Vec<String> = outcomes
-        .map(|(word, count)| format!("{count} {word}"))
+        .map(
+            |(word, count)| match word == AttemptOutcome::Stopped.word() {
+                true => format!("{count} {}", AttemptOutcome::Stopped.phrase()),
+                false => format!("{count} {word}"),
+            },
+        )
         .collect();
     if !outcomes.is_empty() {
         text.push_str(&format!(" ({})", outcomes.join(", ")));
