@@ -88,11 +88,6 @@ impl ProvisionSite<'_> {
         record: &mut LaneRecord,
         folder: &LaneFolder,
     ) -> Result<(PathBuf, ProvisionResult), String> {
-        // A step may work in it, whose git folder `.git` leads to. The lane's lock names
-        // the holder to the caller.
-        if self.holder(folder).is_some() {
-            return Ok((folder.worktree.clone(), ProvisionResult::Kept));
-        }
         let mended = self.mend(folder).and_then(|mended| {
             let lane = Repository::open(&folder.worktree).map_err(failed_git("open it"))?;
             self.settle_branch(&lane, &record.lane)?;
@@ -101,7 +96,12 @@ impl ProvisionSite<'_> {
         match mended {
             Ok(None) => Ok((folder.worktree.clone(), ProvisionResult::Kept)),
             Ok(Some(what)) => Ok((folder.worktree.clone(), ProvisionResult::Repaired(what))),
-            Err(reason) => self.renew(record, folder, reason),
+            Err(reason) => {
+                if let Some(holder) = self.holder(folder) {
+                    return Err(format!("{reason}; it is in use by {holder}"));
+                }
+                self.renew(record, folder, reason)
+            }
         }
     }
 

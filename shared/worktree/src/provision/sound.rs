@@ -5,6 +5,7 @@ use super::site::ProvisionSite;
 use crate::removal::{Occupant, RemovalBounds, occupant, probe};
 use crate::tree::index_file;
 use git2::Repository;
+use premath_memory::WorktreeLock;
 use premath_memory::lane_record::LaneFolder;
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
@@ -16,6 +17,9 @@ use std::time::Duration;
 
 /// What git's own small files have at most.
 const LONGEST: u64 = 64 << 10;
+
+/// How long the commands of a harness that died may take to end.
+const PREDECESSOR: Duration = Duration::from_secs(3);
 
 /// What may be in a lane, and how long looking at it may take.
 const PROBE: RemovalBounds = RemovalBounds {
@@ -32,6 +36,12 @@ impl ProvisionSite<'_> {
         let worktree = self.open(&folder.worktree, &folder.id)?;
         let link = self.link(&folder.registration);
         if small(worktree.as_fd(), ".git")?.as_deref() != Some(link.as_bytes()) {
+            // While a step works in it, `.git` may lead to the step's own git folder. What
+            // is written here is not taken from a step, and nothing is opened through what
+            // a step left there.
+            let own = self.common.join("worktrees").join(&folder.registration);
+            let _lock = WorktreeLock::acquire_in(&own, PREDECESSOR)
+                .map_err(|_| "its .git file is not that of this repository".to_owned())?;
             replace(worktree.as_fd(), ".git", &link).map_err(failed("write its .git file"))?;
             mended = Some("its .git file was not that of this repository");
         }

@@ -390,19 +390,31 @@ fn a_worktree_for_others_leaves_the_repository_s_own_lanes_alone_and_has_one_hol
 }
 
 #[test]
-fn a_lane_in_which_another_process_works_is_left_as_it_is() {
+fn a_git_file_is_written_only_while_no_other_process_works_in_the_lane() {
     let (scratch, _git) = Scratch::new();
     scratch.ready(1);
     let lock = WorktreeLock::acquire(&scratch.lane(1), Duration::ZERO).unwrap();
     // As where a step sees a git folder of its own without a mount.
+    let own = scratch.root.with_file_name("private.git");
+    Repository::init_bare(&own).unwrap();
     let link = scratch.lane(1).join(".git");
-    fs::write(&link, "gitdir: /elsewhere/private.git\n").unwrap();
-    assert_eq!(scratch.ready(1), [ProvisionResult::Kept]);
-    let kept = fs::read_to_string(&link).unwrap();
-    assert_eq!(kept, "gitdir: /elsewhere/private.git\n");
-    drop(lock);
+    let text = format!("gitdir: {}\n", own.display());
+    fs::write(&link, &text).unwrap();
+    // It is not given out: what opens it would open what a step wrote.
+    let results = scratch.ready(1);
+    assert!(
+        matches!(&results[..], [ProvisionResult::Refused(why)] if why.contains("pid")),
+        "{results:?}"
+    );
+    assert_eq!(fs::read_to_string(&link).unwrap(), text);
+    // A harness that follows one that died waits until its commands have ended.
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(lock);
+    });
     let said = "its .git file was not that of this repository";
     assert_eq!(scratch.ready(1), [ProvisionResult::Repaired(said)]);
+    ending.join().unwrap();
 }
 
 #[test]
