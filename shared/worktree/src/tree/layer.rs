@@ -14,8 +14,9 @@ use crate::mode::LINK;
 use git2::ObjectType;
 use rustix::fs::{FileType, removexattr};
 use rustix::io::Errno;
+use std::collections::HashSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many entries a layer may have.
 const ENTRIES_MAX: usize = 2_000_000;
@@ -122,8 +123,9 @@ impl Tree {
         };
         let (base, tree) = (find(base)?, find(commit)?);
         let difference = self.difference(&base, &tree)?;
+        let mut seen = HashSet::new();
         let is_stale = |(delta, modes): (git2::DiffDelta<'_>, _)| {
-            is_felt_elsewhere(&delta, modes) || is_vendored(&delta, [&base, &tree])
+            is_felt_elsewhere(&delta, modes) || is_vendored(&delta, [&base, &tree], &mut seen)
         };
         if difference.changes().any(is_stale) {
             return Ok(false);
@@ -155,18 +157,29 @@ fn is_felt_elsewhere(delta: &git2::DiffDelta<'_>, modes: [Option<u32>; 2]) -> bo
 }
 
 /// Returns whether a change is in a directory source of cargo, which is built again
-/// neither by time nor by content.
-fn is_vendored(delta: &git2::DiffDelta<'_>, trees: [&git2::Tree<'_>; 2]) -> bool {
+/// neither by time nor by content. `seen` has the folders that are in none: a step may
+/// change many files in deep folders.
+fn is_vendored(
+    delta: &git2::DiffDelta<'_>,
+    trees: [&git2::Tree<'_>; 2],
+    seen: &mut HashSet<PathBuf>,
+) -> bool {
     let is_source = |folder: &Path| {
         let checksum = folder.join(".cargo-checksum.json");
         trees.iter().any(|tree| tree.get_path(&checksum).is_ok())
     };
-    let paths = [delta.old_file().path(), delta.new_file().path()];
-    let mut folders = paths
-        .into_iter()
-        .flatten()
-        .flat_map(|path| path.ancestors().skip(1));
-    folders.any(is_source)
+    for path in [delta.old_file().path(), delta.new_file().path()] {
+        for folder in path.into_iter().flat_map(|path| path.ancestors().skip(1)) {
+            if seen.contains(folder) {
+                break;
+            }
+            if is_source(folder) {
+                return true;
+            }
+            seen.insert(folder.to_path_buf());
+        }
+    }
+    false
 }
 
 /// Returns whether what is in a folder is what a layer had when it was made. A
