@@ -26,7 +26,8 @@ impl BrokenTarget {
     /// Returns the command that takes it off.
     pub(super) fn revert(&self) -> String {
         let (target, commit) = (word(&self.target), word(self.abbreviated()));
-        format!("git switch {target} && git revert {commit}")
+        // A batch refuses a target that is checked out.
+        format!("git switch {target} && git revert {commit} && git switch -")
     }
 
     fn abbreviated(&self) -> &str {

@@ -40,7 +40,10 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
         .collect()));
     let blocked = issues.iter().filter(|r| r.ending == StepEnding::Blocked);
     steps.extend(few(blocked.map(|report| reopen(report)).collect()));
-    if let Some(failure) = &summary.push_failure {
+    // What is broken goes to no remote.
+    if let Some(failure) = &summary.push_failure
+        && summary.broken.is_none()
+    {
         let [remote, branch] = [&failure.remote, &failure.target].map(|text| word(text));
         steps.push((
             format!("git push {remote} {branch}"),
