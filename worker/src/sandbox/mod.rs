@@ -212,6 +212,23 @@ pub fn left_out_warning(settings: &Settings) -> Option<String> {
 }
 
 #[cfg(test)]
+impl<'a> Search<'a> {
+    /// Looks for what a home and a path have, where no step writes.
+    fn plain(home: &'a Path, path: OsString, variable: fn(&str) -> Option<PathBuf>) -> Self {
+        Self {
+            home: Some(home),
+            path,
+            steps: StepFolders::default(),
+            has_caches: false,
+            variable,
+            commands: Vec::new(),
+            read: Vec::new(),
+            image: None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
@@ -251,14 +268,9 @@ mod tests {
         let at = |name: &str| root.join(name);
         let home = at("home");
         let mut search = Search {
-            home: Some(&home),
-            path: at("home/.cargo/bin").into(),
             steps: StepFolders::at(&[at("repo"), at("lanes/one")]),
             has_caches: true,
-            variable,
-            commands: Vec::new(),
-            read: Vec::new(),
-            image: None,
+            ..Search::plain(&home, at("home/.cargo/bin").into(), variable)
         };
         let host = HostAccess::find(&search);
         let caches: Vec<&Path> = host.caches.iter().map(|cache| &*cache.folder).collect();

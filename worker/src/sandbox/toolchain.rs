@@ -214,7 +214,6 @@ fn programs_elsewhere(folder: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::StepFolders;
 
     fn host_of(path: &[&Path], home: &Path) -> HostAccess {
         host_with(HostAccess::default(), path, home, |_| None)
@@ -226,16 +225,7 @@ mod tests {
         home: &Path,
         variable: fn(&str) -> Option<PathBuf>,
     ) -> HostAccess {
-        let search = Search {
-            home: Some(home),
-            path: std::env::join_paths(path).unwrap(),
-            steps: StepFolders::default(),
-            has_caches: false,
-            variable,
-            commands: Vec::new(),
-            read: Vec::new(),
-            image: None,
-        };
+        let search = Search::plain(home, std::env::join_paths(path).unwrap(), variable);
         add(&mut host, &search);
         host
     }
