@@ -128,20 +128,34 @@ fn publish(
     Ok(text)
 }
 
+/// Removes what a process left beside a copy that died while it wrote it; only for the
+/// caller that has the worktree's lock. An error is logged and ignored.
+pub fn sweep_beside(copy: PublishedCopy<'_>) {
+    let swept = match copy.below() {
+        Some(below) => UntrustedFolder::open(copy.worktree, below).and_then(|at| at.sweep()),
+        None => Ok(()),
+    };
+    if let Err(error) = swept {
+        tracing::debug!(%error, "cannot look for what a process left in the worktree");
+    }
+}
+
+impl<'a> PublishedCopy<'a> {
+    /// Returns the folder of the copy from the worktree on; `None` where it is elsewhere.
+    fn below(&self) -> Option<&'a Path> {
+        let folder = self.file.parent()?.strip_prefix(self.worktree).ok()?;
+        let mut parts = folder.components();
+        let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
+        is_plain.then_some(folder)
+    }
+}
+
 /// Writes the copy. Below the worktree no link is followed and none is replaced: steps
 /// write there.
 fn copied(copy: PublishedCopy<'_>, text: &[u8]) -> Result<(), StoreError> {
-    let PublishedCopy {
-        worktree,
-        file: path,
-    } = copy;
-    let below = path.parent().and_then(|at| at.strip_prefix(worktree).ok());
-    let is_plain = |at: &&Path| {
-        at.components()
-            .all(|part| matches!(part, Component::Normal(_)))
-    };
+    let (worktree, path) = (copy.worktree, copy.file);
     let name = path.file_name().and_then(|name| name.to_str());
-    let (Some(below), Some(name)) = (below.filter(is_plain), name) else {
+    let (Some(below), Some(name)) = (copy.below(), name) else {
         // A place of the operator's choice.
         return artifact::write(path, text);
     };
@@ -302,5 +316,29 @@ mod tests {
         write_published(&path, published, &ledger).unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert_eq!(fs::read(&copy).unwrap(), fs::read(&path).unwrap());
+    }
+    #[test]
+    fn what_a_killed_process_left_beside_a_copy_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let [worktree, victim] = ["worktree", "victim"].map(|name| folder.path().join(name));
+        fs::write(&victim, "precious").unwrap();
+        let copy = worktree.join(".premath/session.json");
+        let published = PublishedCopy {
+            worktree: &worktree,
+            file: &copy,
+        };
+        // Nothing is there yet.
+        sweep_beside(published);
+        fs::create_dir_all(worktree.join(".premath/.premath-new-7-1/deep")).unwrap();
+        fs::write(worktree.join(".premath/.premath-new-7-0"), "{").unwrap();
+        symlink(&victim, worktree.join(".premath/.premath-new-7-2")).unwrap();
+        fs::write(&copy, "{}").unwrap();
+        fs::write(worktree.join(".premath/theirs"), "").unwrap();
+        sweep_beside(published);
+        let entries = fs::read_dir(worktree.join(".premath")).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["session.json", "theirs"]);
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     }
 }

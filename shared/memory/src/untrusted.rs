@@ -23,6 +23,8 @@ pub const OUTBOX_MAX: u64 = 1 << 20;
 pub const EVIDENCE_MAX: u64 = 16 << 20;
 /// The most bytes of a settings or policy file.
 pub const SETTINGS_MAX: u64 = 4 << 20;
+/// How the names of files begin that are about to get another name.
+const TEMPORARY: &str = ".premath-new-";
 /// How often a folder that is filled meanwhile is emptied again.
 const EMPTY_ROUNDS: usize = 16;
 
@@ -399,6 +401,18 @@ impl UntrustedFolder {
         self.remove_all(&name).map_err(failed("remove", &path))
     }
 
+    /// Removes the files that a process left which died before they got their names;
+    /// only for the caller that alone writes here.
+    ///
+    /// # Errors
+    ///
+    /// [`UntrustedError::Io`].
+    pub(crate) fn sweep(&self) -> Result<(), UntrustedError> {
+        let names = self.names()?;
+        let mut left = names.iter().filter(|name| name.starts_with(TEMPORARY));
+        left.try_for_each(|name| self.remove(name))
+    }
+
     /// Removes all that is in the folder.
     ///
     /// # Errors
@@ -490,7 +504,7 @@ fn names(path: &Path) -> rustix::io::Result<Vec<CString>> {
 fn temporary() -> CString {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!(".premath-new-{}-{number}", std::process::id());
+    let name = format!("{TEMPORARY}{}-{number}", std::process::id());
     CString::new(name).unwrap_or_default()
 }
 

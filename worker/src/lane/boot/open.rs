@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::supervisor::Supervisor;
 use premath_kernel::issue::graph::Scope;
 use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
-use premath_memory::projection::WrittenLedger;
+use premath_memory::projection::{PublishedCopy, WrittenLedger};
 use premath_memory::roots::lane_name;
 use premath_memory::{StoreError, WorktreeLock, ignored, projection};
 use premath_worktree::tree::{Tree, Worktrees};
@@ -33,6 +33,10 @@ impl Lane {
         tree.release_held(&lane_name(&worktree));
         drop(alone);
         roots.prepare()?;
+        projection::sweep_beside(PublishedCopy {
+            worktree: &worktree,
+            file: &roots.session,
+        });
         ignored::exclude_from_status_in(tree.common_folder())?;
         let cycle = batch.memory.diagnose(Scope::Active)?.cycle_path;
         if let Some(path) = cycle.filter(|_| !plan.tolerate_cycle) {
