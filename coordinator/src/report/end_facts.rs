@@ -26,8 +26,9 @@ impl BrokenTarget {
     /// Returns the command that takes it off.
     pub(super) fn revert(&self) -> String {
         let (target, commit) = (word(&self.target), word(self.abbreviated()));
-        // A batch refuses a target that is checked out.
-        format!("git switch {target} && git revert {commit} && git switch -")
+        // A batch refuses a target that is checked out. `git switch -` does not go back to
+        // a detached HEAD.
+        format!("git switch {target} && git revert {commit} && git checkout -")
     }
 
     fn abbreviated(&self) -> &str {

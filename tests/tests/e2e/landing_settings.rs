@@ -117,6 +117,7 @@ fn a_landing_that_cannot_be_taken_back_ends_the_batch() {
     let text = scratch.premath(["report"]).end().exits(0).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(&revert), "{text}");
+    assert!(text.contains(" && git checkout -"), "{text}");
     assert!(!text.contains("git merge"), "{text}");
     let kept = fs::read_dir(scratch.root.join("artifacts/reports")).unwrap();
     let kept = fs::read_to_string(kept.flatten().next().unwrap().path()).unwrap();

@@ -178,7 +178,7 @@ impl Desk for OperatorsDesk<'_> {
             Undone::Reverted(commit) => commit,
             Undone::Conflict => {
                 return Err(CliError::Review(format!(
-                    "later work on {target} changed the same lines; revert {} by hand: git switch {target} && git revert {}",
+                    "later work on {target} changed the same lines; revert {} by hand: git switch {target} && git revert {} && git checkout -",
                     item.revision, item.revision
                 )));
             }
