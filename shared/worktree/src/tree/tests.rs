@@ -77,6 +77,7 @@ mod fill;
 mod filters;
 mod git_file;
 mod hostile;
+mod lane;
 mod layer;
 mod movement;
 mod odd;

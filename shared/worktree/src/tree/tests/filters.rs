@@ -1,7 +1,7 @@
 //! Files that go through filters, with one that exchanges letters in the place
 //! of git and a command.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 use crate::tree::filter::{FilterDefinitions, FilterEnd, FilterError, FilterRun, FilterRunner};
 use git2::Index;

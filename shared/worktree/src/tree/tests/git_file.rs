@@ -1,6 +1,6 @@
 //! The `.git` file of a linked worktree, whatever a step puts in its place.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 

@@ -1,6 +1,6 @@
 //! Which commits begin with the build state of the base.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use crate::tree::layer::Layer;
 
 fn landed(lane: &Lane) -> String {

@@ -1,6 +1,6 @@
 //! What is kept between looks, and files that are moved by what differs.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -1,6 +1,6 @@
 //! Trees and indexes that git does not write stop nothing and hide nothing.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 use crate::diff::{CommitDiff, Difference};
 use crate::mode::{FILE, is_kind};

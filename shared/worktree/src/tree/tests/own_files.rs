@@ -1,6 +1,6 @@
 //! Ignored files of a person's own worktree.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 
 fn lane_with_secret() -> Lane {

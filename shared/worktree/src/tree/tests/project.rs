@@ -1,7 +1,7 @@
 //! What a project asks of git.
 
 use super::super::git_settings::AutoCrlf;
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 use std::os::unix::fs::MetadataExt as _;
 

@@ -1,6 +1,6 @@
 //! A move of a lane that a kill cut, at any file.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::movement::{at, commit};
 use super::*;
 use crate::tree::relocation::MOVING;

@@ -1,6 +1,6 @@
 //! The close: what was verified, and nothing else, on the lane's branch.
 
-use super::hostile::Lane;
+use super::lane::Lane;
 use super::*;
 
 #[test]
