@@ -53,7 +53,8 @@ pub use issues::{
 };
 pub use lock::{
     CacheLock, CacheUse, CommandLock, LandingLock, LandingWaiter, LockState, LockWait,
-    ProjectionLock, WarmBuild, WarmUse, WorktreeLock, WorktreesLock, landing_lock, lane_lock,
+    PREDECESSOR_WAIT, ProjectionLock, WarmBuild, WarmUse, WorktreeLock, WorktreesLock,
+    landing_lock, lane_lock,
 };
 pub use row::IssueRow;
 pub use tip_debt::{Owed, TipDebt};

@@ -14,7 +14,7 @@ pub use projection::ProjectionLock;
 pub use repository::{LandingLock, LandingWaiter, WorktreesLock};
 pub use wait::LockWait;
 pub use warm::{WarmBuild, WarmUse};
-pub use worktree::{CommandLock, WorktreeLock};
+pub use worktree::{CommandLock, PREDECESSOR_WAIT, WorktreeLock};
 
 use crate::clock;
 use crate::error::StoreError;

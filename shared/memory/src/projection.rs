@@ -128,8 +128,8 @@ fn publish(
     Ok(text)
 }
 
-/// Removes what a process left beside a copy that died while it wrote it; only for the
-/// caller that has the worktree's lock. An error is logged and ignored.
+/// Removes the temporary files that a killed harness left beside a copy; only for the
+/// holder of the worktree's lock. An error is logged and ignored.
 pub fn sweep_beside(copy: PublishedCopy<'_>) {
     let swept = match copy.below() {
         Some(below) => UntrustedFolder::open(copy.worktree, below).and_then(|at| at.sweep()),
@@ -141,7 +141,7 @@ pub fn sweep_beside(copy: PublishedCopy<'_>) {
 }
 
 impl<'a> PublishedCopy<'a> {
-    /// Returns the folder of the copy from the worktree on; `None` where it is elsewhere.
+    /// Returns the copy's folder, relative to the worktree; `None` where it is outside.
     fn below(&self) -> Option<&'a Path> {
         let folder = self.file.parent()?.strip_prefix(self.worktree).ok()?;
         let mut parts = folder.components();
@@ -317,6 +317,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
         assert_eq!(fs::read(&copy).unwrap(), fs::read(&path).unwrap());
     }
+
     #[test]
     fn what_a_killed_process_left_beside_a_copy_goes() {
         let folder = tempfile::tempdir().unwrap();
@@ -333,12 +334,21 @@ mod tests {
         fs::write(worktree.join(".premath/.premath-new-7-0"), "{").unwrap();
         symlink(&victim, worktree.join(".premath/.premath-new-7-2")).unwrap();
         fs::write(&copy, "{}").unwrap();
-        fs::write(worktree.join(".premath/theirs"), "").unwrap();
+        for name in ["theirs", ".premath-new-theirs"] {
+            fs::write(worktree.join(".premath").join(name), "").unwrap();
+        }
         sweep_beside(published);
         let entries = fs::read_dir(worktree.join(".premath")).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["session.json", "theirs"]);
+        assert_eq!(names, [".premath-new-theirs", "session.json", "theirs"]);
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        // A link in the place of the folder is not followed.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(worktree.join(".premath"), &elsewhere).unwrap();
+        fs::write(elsewhere.join(".premath-new-7-0"), "{").unwrap();
+        symlink(&elsewhere, worktree.join(".premath")).unwrap();
+        sweep_beside(published);
+        assert!(elsewhere.join(".premath-new-7-0").exists());
     }
 }

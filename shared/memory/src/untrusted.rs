@@ -23,7 +23,7 @@ pub const OUTBOX_MAX: u64 = 1 << 20;
 pub const EVIDENCE_MAX: u64 = 16 << 20;
 /// The most bytes of a settings or policy file.
 pub const SETTINGS_MAX: u64 = 4 << 20;
-/// How the names of files begin that are about to get another name.
+/// How the name of a temporary file begins.
 const TEMPORARY: &str = ".premath-new-";
 /// How often a folder that is filled meanwhile is emptied again.
 const EMPTY_ROUNDS: usize = 16;
@@ -401,15 +401,20 @@ impl UntrustedFolder {
         self.remove_all(&name).map_err(failed("remove", &path))
     }
 
-    /// Removes the files that a process left which died before they got their names;
-    /// only for the caller that alone writes here.
+    /// Removes the temporary files of a harness that was killed; no other one may write
+    /// here meanwhile.
     ///
     /// # Errors
     ///
     /// [`UntrustedError::Io`].
     pub(crate) fn sweep(&self) -> Result<(), UntrustedError> {
+        let is_number = |byte| matches!(byte, b'0'..=b'9' | b'-');
+        let is_temporary = |name: &&String| {
+            let number = name.strip_prefix(TEMPORARY);
+            number.is_some_and(|number| number.bytes().all(is_number))
+        };
         let names = self.names()?;
-        let mut left = names.iter().filter(|name| name.starts_with(TEMPORARY));
+        let mut left = names.iter().filter(is_temporary);
         left.try_for_each(|name| self.remove(name))
     }
 

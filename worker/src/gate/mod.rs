@@ -26,14 +26,13 @@ use premath_kernel::policy::retry::{Decision, RetryOutcome, decide_within};
 use premath_kernel::record::trajectory::{
     CommandSeries, NextAct, StepRow, gate_attempt_row, gate_begin_row, gate_take_over_row,
 };
-use premath_memory::{CommandLock, StoreError, Trajectory, TrajectoryFileError, clock};
+use premath_memory::{
+    CommandLock, PREDECESSOR_WAIT, StoreError, Trajectory, TrajectoryFileError, clock,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-
-/// How long a gate waits for a dying predecessor to release its command.
-const PREDECESSOR: Duration = Duration::from_secs(3);
 
 /// How often the wall clock is read while an attempt waits for its time.
 const READ_CLOCK: Duration = Duration::from_secs(5);
@@ -155,7 +154,7 @@ impl Gate {
         let id = WorkerName::from(format!("gate.{}", key.chars().take(16).collect::<String>()));
         settings.roots.prepare()?;
         let lock = settings.roots.streams.join(format!("{id}.flock"));
-        let lock = CommandLock::acquire(lock, PREDECESSOR)?;
+        let lock = CommandLock::acquire(lock, PREDECESSOR_WAIT)?;
         let shared = lock
             .share()
             .map_err(|source| GateError::System("share the lock", source))?;

@@ -7,7 +7,6 @@
 //! its way back. The work is verified when the other world's own gate has
 //! admitted its turn, and not before.
 
-use super::boot::PREDECESSOR;
 use super::site::Site;
 use super::{BootError, Lane};
 use crate::cause::chain;
@@ -20,7 +19,7 @@ use premath_kernel::record::salvage;
 use premath_kernel::record::session::{SessionStep, StepWorld};
 use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
-use premath_memory::{StoreError, WorktreeLock};
+use premath_memory::{PREDECESSOR_WAIT, StoreError, WorktreeLock};
 use premath_worktree::landing::{LandedMark, Landing, LandingError};
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::provision::{Provision, Single};
@@ -99,7 +98,7 @@ impl Lane {
             start,
             lock,
         } = provision
-            .single(&lane_name(&self.worktree), PREDECESSOR)
+            .single(&lane_name(&self.worktree), PREDECESSOR_WAIT)
             .map_err(|error| chain(&error))?;
         let held = self
             .hold(repository, worktree, lock)
@@ -177,7 +176,7 @@ impl Lane {
                 return Ok(false);
             }
         };
-        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
+        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR_WAIT)?;
         let held = self.hold(&repository, worktree.clone(), lock)?;
         // A tampered session cannot lead to a foreign worktree.
         if !is_provisioned(held.tree.git_folder()) {

@@ -13,6 +13,10 @@ use std::time::Duration;
 /// The lane's lock, in a worktree's own git folder.
 pub(super) const LANE: &str = "premath-lane.flock";
 
+/// How long a lock is waited for that a harness which died may still hold: its
+/// supervisor ends what it runs within a second.
+pub const PREDECESSOR_WAIT: Duration = Duration::from_secs(3);
+
 /// A lock that a supervisor process may share: as long as it does, the lock is held.
 #[derive(Debug)]
 struct SharableLock {

@@ -2,6 +2,7 @@
 
 use super::make::git as failed_git;
 use super::site::{ProvisionSite, text};
+use super::sound::Unsound;
 use super::{LaneOutcome, ProvisionResult};
 use crate::ownership::is_provisioned;
 use crate::removal::Occupant;
@@ -94,9 +95,11 @@ impl ProvisionSite<'_> {
             Ok(mended)
         });
         match mended {
+            // What it has may be unsaved.
+            Err(Unsound::Locked(reason)) => Err(reason),
             Ok(None) => Ok((folder.worktree.clone(), ProvisionResult::Kept)),
             Ok(Some(what)) => Ok((folder.worktree.clone(), ProvisionResult::Repaired(what))),
-            Err(reason) => {
+            Err(Unsound::Broken(reason)) => {
                 if let Some(holder) = self.holder(folder) {
                     return Err(format!("{reason}; it is in use by {holder}"));
                 }

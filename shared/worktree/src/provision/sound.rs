@@ -1,12 +1,12 @@
 //! Whether a lane that the harness made can be worked in.
 
 use super::make::{failed, replace};
-use super::site::ProvisionSite;
+use super::site::{ProvisionSite, text};
 use crate::removal::{Occupant, RemovalBounds, occupant, probe};
 use crate::tree::index_file;
 use git2::Repository;
-use premath_memory::WorktreeLock;
 use premath_memory::lane_record::LaneFolder;
+use premath_memory::{PREDECESSOR_WAIT, WorktreeLock};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -18,19 +18,31 @@ use std::time::Duration;
 /// What git's own small files have at most.
 const LONGEST: u64 = 64 << 10;
 
-/// How long the commands of a harness that died may take to end.
-const PREDECESSOR: Duration = Duration::from_secs(3);
-
 /// What may be in a lane, and how long looking at it may take.
 const PROBE: RemovalBounds = RemovalBounds {
     entries: 10_000_000,
     time: Duration::from_secs(60),
 };
 
+/// Why a lane cannot be worked in.
+#[derive(Debug)]
+pub(super) enum Unsound {
+    /// It cannot be put right.
+    Broken(String),
+    /// It could be put right, but its lock cannot be taken.
+    Locked(String),
+}
+
+impl From<String> for Unsound {
+    fn from(reason: String) -> Self {
+        Self::Broken(reason)
+    }
+}
+
 impl ProvisionSite<'_> {
     /// Looks at a lane and puts right what can be without touching its files.
     /// Returns what was put right; fails with what cannot be.
-    pub(super) fn mend(&self, folder: &LaneFolder) -> Result<Option<&'static str>, String> {
+    pub(super) fn mend(&self, folder: &LaneFolder) -> Result<Option<&'static str>, Unsound> {
         let registration = self.registration(folder)?;
         let mut mended = None;
         let worktree = self.open(&folder.worktree, &folder.id)?;
@@ -40,8 +52,10 @@ impl ProvisionSite<'_> {
             // is written here is not taken from a step, and nothing is opened through what
             // a step left there.
             let own = self.common.join("worktrees").join(&folder.registration);
-            let _lock = WorktreeLock::acquire_in(&own, PREDECESSOR)
-                .map_err(|_| "its .git file is not that of this repository".to_owned())?;
+            let _lock = WorktreeLock::acquire_in(&own, PREDECESSOR_WAIT).map_err(|error| {
+                let why = text(error);
+                Unsound::Locked(format!("its .git file cannot be put right: {why}"))
+            })?;
             replace(worktree.as_fd(), ".git", &link).map_err(failed("write its .git file"))?;
             mended = Some("its .git file was not that of this repository");
         }

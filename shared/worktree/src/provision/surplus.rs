@@ -7,6 +7,7 @@
 use super::lane::{folder_of, held_elsewhere, registered, same_place};
 use super::make::branch_of;
 use super::site::{ProvisionSite, text};
+use super::sound::Unsound;
 use super::{LEFTOVER, LaneOutcome, LaneWork, ProvisionResult, SWEEP};
 use crate::ownership::is_provisioned;
 use crate::reference_deletion::delete;
@@ -119,11 +120,12 @@ impl ProvisionSite<'_> {
         if let Some(holder) = self.holder(folder) {
             return Err(format!("it is in use by {holder}"));
         }
-        self.mend(folder).map_err(|fault| {
-            format!(
+        self.mend(folder).map_err(|unsound| match unsound {
+            Unsound::Locked(reason) => reason,
+            Unsound::Broken(fault) => format!(
                 "{fault}; `rm -rf {}` removes it with all that it holds",
                 folder.worktree.display()
-            )
+            ),
         })?;
         // Held until it is gone, so that no other harness begins to work in it.
         let _lock = WorktreeLock::acquire_in(&registration, Duration::ZERO).map_err(text)?;

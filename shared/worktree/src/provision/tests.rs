@@ -5,6 +5,7 @@ use git2::{RepositoryInitOptions, Signature};
 use premath_kernel::policy::program::Absence;
 use premath_memory::WorktreeLock;
 use premath_memory::roots::LaneState;
+use std::os::unix::fs::MetadataExt;
 
 struct Scratch {
     _folder: tempfile::TempDir,
@@ -403,18 +404,31 @@ fn a_git_file_is_written_only_while_no_other_process_works_in_the_lane() {
     // It is not given out: what opens it would open what a step wrote.
     let results = scratch.ready(1);
     assert!(
-        matches!(&results[..], [ProvisionResult::Refused(why)] if why.contains("pid")),
+        matches!(&results[..], [ProvisionResult::Refused(why)]
+            if why.contains("cannot be put right") && why.contains("pid")),
         "{results:?}"
     );
     assert_eq!(fs::read_to_string(&link).unwrap(), text);
     // A harness that follows one that died waits until its commands have ended.
-    let ending = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
+    let lock_file = scratch.admin(1).join("premath-lane.flock");
+    let results = std::thread::scope(|scope| {
+        let follower = scope.spawn(|| scratch.ready(1));
+        while !is_waited_for(&lock_file) && !follower.is_finished() {
+            std::thread::yield_now();
+        }
         drop(lock);
+        follower.join().unwrap()
     });
     let said = "its .git file was not that of this repository";
-    assert_eq!(scratch.ready(1), [ProvisionResult::Repaired(said)]);
-    ending.join().unwrap();
+    assert_eq!(results, [ProvisionResult::Repaired(said)]);
+}
+
+/// Returns whether a thread waits for the lock of a file, as the kernel says.
+fn is_waited_for(file: &Path) -> bool {
+    let inode = format!(":{}", fs::metadata(file).unwrap().ino());
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    let mut waits = locks.lines().filter(|line| line.contains("->"));
+    waits.any(|line| line.split_whitespace().any(|word| word.ends_with(&inode)))
 }
 
 #[test]

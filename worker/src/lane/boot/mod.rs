@@ -22,11 +22,6 @@ use premath_kernel::record::session::{SessionState, SessionWrite, StepWrite};
 use premath_worktree::ownership::is_provisioned;
 use premath_worktree::tree::Base;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How long a boot waits for a dying predecessor to release the worktree: its
-/// supervisor kills what it runs within a second.
-pub(crate) const PREDECESSOR: Duration = Duration::from_secs(3);
 
 /// What a session says while a step that was cut is taken up.
 const TAKING_UP: &str = "recover the interrupted step";

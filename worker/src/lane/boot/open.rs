@@ -3,7 +3,7 @@
 use super::super::confine::Confinement;
 use super::super::site::Site;
 use super::super::{Lane, LanePlan, LaneRoots, LaneState, SessionBefore};
-use super::{BootError, PREDECESSOR};
+use super::BootError;
 use crate::batch::Batch;
 use crate::settings::Settings;
 use crate::supervisor::Supervisor;
@@ -11,7 +11,7 @@ use premath_kernel::issue::graph::Scope;
 use premath_kernel::record::bootstrap::{Bootstrap, bootstrap};
 use premath_memory::projection::{PublishedCopy, WrittenLedger};
 use premath_memory::roots::lane_name;
-use premath_memory::{StoreError, WorktreeLock, ignored, projection};
+use premath_memory::{PREDECESSOR_WAIT, StoreError, WorktreeLock, ignored, projection};
 use premath_worktree::tree::{Tree, Worktrees};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,16 +27,16 @@ impl Lane {
         let repository = &batch.settings.roots.repository;
         let (worktree, tree) = worktree_of(repository, &plan.worktree)?;
         let roots = roots_at(&worktree, &batch.settings);
-        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR)?;
+        let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR_WAIT)?;
         tree.restore_git_file()?;
         let alone = batch.landing.branches();
         tree.release_held(&lane_name(&worktree));
         drop(alone);
         roots.prepare()?;
-        projection::sweep_beside(PublishedCopy {
-            worktree: &worktree,
-            file: &roots.session,
-        });
+        for file in [&roots.session, &roots.ledger] {
+            let worktree = &*worktree;
+            projection::sweep_beside(PublishedCopy { worktree, file });
+        }
         ignored::exclude_from_status_in(tree.common_folder())?;
         let cycle = batch.memory.diagnose(Scope::Active)?.cycle_path;
         if let Some(path) = cycle.filter(|_| !plan.tolerate_cycle) {
