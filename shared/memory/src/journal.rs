@@ -317,6 +317,7 @@ impl Journal {
             self.open = None;
             return Err(StoreError::io("sync", &self.path)(error));
         }
+        let before = open.length;
         open.length += lines.len() as u64;
         open.lines += lines.iter().filter(|byte| **byte == b'\n').count() as u64;
         let keep = lines.len().min(SEAL);
@@ -325,8 +326,9 @@ impl Journal {
         open.seal.drain(..surplus);
         match open.file.metadata() {
             Ok(meta) if meta.len() == open.length => open.state = Some(FileState::from(&meta)),
-            // Another program writes without the lock: read the whole file
-            // again.
+            // Another program appended without the lock: what it wrote is read next.
+            Ok(meta) if open.has_lines(before, meta.len(), lines) => open.state = None,
+            // It broke the lines, or cut the file: read all of it again.
             _ => self.open = None,
         }
         Ok(())
@@ -355,6 +357,22 @@ impl Journal {
 }
 
 impl Open {
+    /// Returns whether lines are whole in a part of the file, which may hold little else.
+    fn has_lines(&self, from: u64, until: u64, lines: &[u8]) -> bool {
+        const FOREIGN_MAX: u64 = 1 << 20;
+        let length = until.saturating_sub(from);
+        if length > lines.len() as u64 + FOREIGN_MAX {
+            return false;
+        }
+        let mut part = vec![0; length as usize];
+        if self.file.read_exact_at(&mut part, from).is_err() {
+            return false;
+        }
+        let ends = part.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let mut begins = std::iter::once(0).chain(ends.map(|(end, _)| end + 1));
+        begins.any(|begin| part[begin..].starts_with(lines))
+    }
+
     /// Reads the lines that end, and returns what is behind the last of them.
     fn read_whole_lines(
         &mut self,
@@ -485,6 +503,11 @@ impl Journal {
     /// Has the next append panic.
     pub(crate) fn panic_on_append(&mut self) {
         self.disk = Box::new(tests::Panicking::default());
+    }
+
+    /// Has another program append before and behind what is appended next.
+    pub(crate) fn append_beside(&mut self, before: &'static [u8], behind: &'static [u8]) {
+        self.disk = Box::new(tests::Shared { before, behind });
     }
 
     /// Has the next sync fail.

@@ -68,6 +68,18 @@ fn claim_one(memory: &IssueMemory, name: &str) -> Option<Claimed> {
 }
 
 #[test]
+fn a_claim_beside_another_programs_row_is_made_once() {
+    for (before, behind) in [(&b""[..], &b"{\"id\":\"x-0000\"}\n"[..]), (b"{}\n", b"")] {
+        let scratch = Scratch::new(&rows(3));
+        let memory = scratch.open();
+        memory.state().journal.append_beside(before, behind);
+        let claimed = claim_one(&memory, "w.1").unwrap();
+        assert_eq!(claimed.claim.issue_id.as_str(), "x-0000");
+        assert_eq!(scratch.text().matches("\"lease\"").count(), 1);
+    }
+}
+
+#[test]
 fn a_pass_claims_for_every_lane_in_order_with_one_write() {
     let scratch = Scratch::new(&rows(3));
     let memory = scratch.open();

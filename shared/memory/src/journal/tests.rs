@@ -135,6 +135,52 @@ impl Disk for Panicking {
     }
 }
 
+/// A disk on which another program appends once without the lock.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) before: &'static [u8],
+    pub(crate) behind: &'static [u8],
+}
+
+impl Disk for Shared {
+    fn append(&mut self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        file.write_all(std::mem::take(&mut self.before))?;
+        file.write_all(bytes)
+    }
+
+    fn sync(&mut self, mut file: &File) -> io::Result<()> {
+        file.write_all(std::mem::take(&mut self.behind))?;
+        file.sync_data()
+    }
+}
+
+#[test]
+fn what_another_program_appends_meanwhile_is_read_next() {
+    for (before, behind, count) in [
+        (&b""[..], &b"{\"x\":1}\n"[..], 3),
+        (b"{\"x\":1}\n", b"", 3),
+        (b"{\"x\":1}\n", b"{\"y\":1}\n", 4),
+    ] {
+        let (_folder, mut j) = journal("{\"a\":1}\n");
+        read(&mut j, Tail::Repair);
+        j.append_beside(before, behind);
+        j.append(b"{\"b\":2}\n").unwrap();
+        assert!(j.is_current());
+        let (refreshed, mut lines) = read(&mut j, Tail::Repair);
+        if refreshed == Refreshed::Continued {
+            // The two that were known.
+            lines.extend(["a", "b"].map(str::to_owned));
+        }
+        assert_eq!(lines.len(), count, "{refreshed:?} {lines:?}");
+    }
+    // What is in one line with another program's is not taken for written.
+    let (_folder, mut j) = journal("{\"a\":1}\n");
+    read(&mut j, Tail::Repair);
+    j.append_beside(b"{\"x\":", b"");
+    j.append(b"{\"b\":2}\n").unwrap();
+    assert!(!j.is_current());
+}
+
 #[test]
 fn a_last_comment_without_newline_is_whole() {
     let (folder, mut j) = journal("{\"a\":1}\n# note");
