@@ -54,6 +54,7 @@ mod overlay;
 mod own;
 mod own_checks;
 mod own_files;
+mod persons;
 mod plan;
 mod queue;
 mod queue_campaign;

@@ -110,7 +110,11 @@ impl Knowledge {
             let known = Arc::make_mut(&mut self.generations)
                 .entry(issue_id.clone())
                 .or_default();
-            *known = generation.max(*known);
+            if generation < *known {
+                // A row that was recovered late, of an earlier attempt.
+                return;
+            }
+            *known = generation;
         }
         if row.action != action::WORKER_LOOP {
             return;

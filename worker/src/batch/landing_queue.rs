@@ -38,7 +38,8 @@ struct QueueState {
     assumed: BTreeMap<Ticket, String>,
     /// The verifications that passed, for the work that rides on them.
     passed: BTreeMap<Ticket, SharedPass>,
-    /// The commits that are checked.
+    /// The commits that are checked, but for those in which work was found: others made
+    /// them.
     landed: BTreeMap<Ticket, String>,
     /// Counts the moves of the target other than landings: what was merged with the
     /// tip before one of them does not count.
@@ -111,17 +112,13 @@ impl QueueState {
     /// Returns the ticket of a commit that is checked, and the commits from it
     /// on, the oldest first; the commit alone where it is not.
     fn landings_from(&self, commit: &str) -> (Option<Ticket>, Vec<String>) {
-        // The first one made the commit; later ones found their work in it.
         let mut unchecked = self.queue.unchecked().into_iter();
         let is_of = |ticket: &Ticket| self.landed.get(ticket).is_some_and(|of| of == commit);
         let ticket = unchecked.find(is_of);
         let commits = ticket.map(|ticket| {
             let from = self.queue.landings_from(ticket).into_iter();
-            let mut commits: Vec<String> = from
-                .filter_map(|ticket| self.landed.get(&ticket).cloned())
-                .collect();
-            commits.dedup();
-            commits
+            from.filter_map(|ticket| self.landed.get(&ticket).cloned())
+                .collect()
         });
         (ticket, commits.unwrap_or_else(|| vec![commit.to_owned()]))
     }
@@ -447,9 +444,10 @@ impl<'a> LandingPlace<'a> {
         self.lock = None;
     }
 
-    /// Says that the work is on the target, as a commit that is checked now:
-    /// other work of the process may land on top. Work that rides has no check.
-    pub(crate) fn advanced(&mut self, commit: &str, rides: bool) {
+    /// Says that the work is on the target and checked now: other work of the process
+    /// may land on top. The commit is its own; none where it found its work there. Work
+    /// that rides has no check.
+    pub(crate) fn advanced(&mut self, own: Option<&str>, rides: bool) {
         let lock = self.lock.take();
         self.batch.landing_queue.change(|state| {
             match rides {
@@ -457,7 +455,9 @@ impl<'a> LandingPlace<'a> {
                 false => state.queue.advanced(self.ticket),
             }
             state.assumed.remove(&self.ticket);
-            state.landed.insert(self.ticket, commit.to_owned());
+            if let Some(commit) = own {
+                state.landed.insert(self.ticket, commit.to_owned());
+            }
             state.kept = state.kept.take().or(lock);
         });
     }

@@ -11,7 +11,8 @@ use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_s
 use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
 use premath_kernel::record::world::WorldSelection;
 use premath_memory::{IssueRow, StoreError, clock};
-use std::collections::{BTreeMap, BTreeSet};
+use premath_worktree::landing::{LandedMark, LandingError};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How fresh a close is whose row is waited for, and in how many looks.
@@ -25,6 +26,35 @@ fn blocked_by(row: &IssueRow) -> Option<BlockedBy> {
     }
     let by = row.value().get("blocked_by")?.clone();
     serde_json::from_value(by).ok()
+}
+
+/// Returns the closes that an issue's row names, each with its time: the last one, and
+/// the one before the issue was reopened. That one has no time any more: it is old, and
+/// its row comes before those of later attempts.
+fn closes(row: &IssueRow) -> impl Iterator<Item = (ClosedIssue, String)> {
+    let issue = &row.issue;
+    let of = |step_id: &str, status: &Status, generation: Option<u64>| ClosedIssue {
+        step_id: StepId::from(step_id),
+        issue_id: IssueId::from(&*issue.id),
+        assignee: issue.assignee.to_string(),
+        status: status.as_str().to_owned(),
+        generation: generation.unwrap_or(issue.lease_generation),
+        instruction_ref: Some(row.text_of("closed_under")).filter(|under| !under.is_empty()),
+    };
+    let step = issue.closed_by_step.as_deref();
+    let last = step.filter(|_| issue.status.is_terminal()).map(|step| {
+        let closed = of(step, &issue.status, None);
+        (closed, row.text_of("closed_at"))
+    });
+    let before = issue.reopened_from.as_deref().map(|step| {
+        let generation = StepId::from(step).generation();
+        let closed = ClosedIssue {
+            instruction_ref: None,
+            ..of(step, &Status::Closed, Some(generation))
+        };
+        (closed, String::new())
+    });
+    last.into_iter().chain(before)
 }
 
 impl Batch {
@@ -49,34 +79,60 @@ impl Batch {
             }
         }
         self.recover(at)?;
-        if at == RecoverAt::End {
-            self.sweep_marks()?;
-        }
+        self.sweep_marks(at)?;
         Ok(())
     }
 
     /// Removes what landings left for a death of their harness, where the
-    /// issue is closed and its row is written, or nothing landed and nothing
-    /// works on the issue any more.
-    fn sweep_marks(&self) -> Result<(), StoreError> {
-        let mut over = BTreeSet::new();
+    /// issue was closed and its row is written; at the end also where nothing landed and
+    /// nothing works on the issue any more.
+    fn sweep_marks(&self, at: RecoverAt) -> Result<(), StoreError> {
+        let mut closed = BTreeMap::new();
         let mut unleased = BTreeMap::new();
+        let is_written = |step: &StepId| self.trajectory.has_step(step).unwrap_or(false);
         self.memory.view(|view| {
             for row in view.rows() {
                 let issue = token::encode_branch(&row.issue.id);
-                let closed_by = row.issue.closed_by_step.as_deref().map(StepId::from);
-                if closed_by.is_some_and(|step| self.trajectory.has_step(&step).unwrap_or(false)) {
-                    over.insert(issue);
-                } else if row.issue.lease.is_none() {
+                let step = |step: &Option<Box<str>>| step.as_deref().map(StepId::from);
+                let closed_by = step(&row.issue.closed_by_step).filter(is_written);
+                let reopened_from = step(&row.issue.reopened_from).filter(is_written);
+                if closed_by.is_some() {
+                    closed.insert(issue, u64::MAX);
+                    continue;
+                }
+                if let Some(step) = reopened_from {
+                    closed.insert(issue.clone(), step.generation());
+                }
+                if at == RecoverAt::End && row.issue.lease.is_none() {
                     unleased.insert(issue, row.issue.lease_generation);
                 }
             }
         })?;
-        let is_over = |issue: &str| over.contains(issue);
-        let generation = |issue: &str| unleased.get(issue).copied();
-        self.landing.sweep_marks(is_over, generation);
+        let known = |of: &BTreeMap<String, u64>, issue: &str| of.get(issue).copied();
+        let closed = |issue: &str| known(&closed, issue);
+        self.landing
+            .sweep_marks(closed, |issue| known(&unleased, issue));
         self.reached(Boundary::MarksSwept);
         Ok(())
+    }
+
+    /// Returns the landing of an issue's work whose harness died before the close; none
+    /// where the issue was closed under that lease and reopened since.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub(crate) fn landed(&self, issue_id: &IssueId) -> Result<Option<LandedMark>, LandingError> {
+        let Some(mark) = self.landing.landed(issue_id)? else {
+            return Ok(None);
+        };
+        let reopened = self.memory.view(|view| {
+            let step = view.issue(issue_id)?.reopened_from.as_deref()?;
+            Some(StepId::from(step).generation())
+        });
+        // Where issue memory cannot be read, the work is done again.
+        let last = reopened.map_or(u64::MAX, |last| last.unwrap_or(0));
+        Ok((mark.generation > last).then_some(mark))
     }
 
     /// Counts the closed and blocked issues whose step has no row and ended
@@ -143,26 +199,14 @@ impl Batch {
         let grace = at.grace(others);
         let now = clock::now().wall;
         self.recover_blocked(grace, now)?;
+        let has_row = |step: &StepId| self.trajectory.has_step(step).unwrap_or(false);
         let closed: Vec<ClosedIssue> = self.memory.view(|view| {
-            view.rows()
-                .filter_map(|row| {
-                    let step = StepId::from(row.issue.closed_by_step.as_deref()?);
-                    if !grace.is_zero()
-                        && !self.trajectory.has_step(&step).unwrap_or(false)
-                        && !is_settled(&row.text_of("closed_at"), grace, now)
-                    {
-                        return None;
-                    }
-                    row.issue.status.is_terminal().then(|| ClosedIssue {
-                        step_id: step,
-                        issue_id: IssueId::from(&*row.issue.id),
-                        assignee: row.issue.assignee.to_string(),
-                        status: row.issue.status.as_str().to_owned(),
-                        generation: row.issue.lease_generation,
-                        instruction_ref: Some(row.text_of("closed_under"))
-                            .filter(|instruction| !instruction.is_empty()),
-                    })
+            let rows = view.rows();
+            rows.flat_map(closes)
+                .filter(|(closed, at)| {
+                    grace.is_zero() || has_row(&closed.step_id) || is_settled(at, grace, now)
                 })
+                .map(|(closed, _)| closed)
                 .collect()
         })?;
         for closed in closed {
@@ -172,6 +216,7 @@ impl Batch {
             let prefix = &self.settings.witness_prefix;
             let mut row = closed.recovered_row(&self.id, prefix, clock::now().wall);
             let landed = self.landing.landed(&closed.issue_id).ok().flatten();
+            let landed = landed.filter(|mark| mark.generation <= closed.generation);
             row.landing = landed.map(|mark| self.landing.record(&mark.commit));
             if row.landing.is_some() {
                 self.owe_push();

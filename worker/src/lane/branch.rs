@@ -29,7 +29,7 @@ impl Lane {
         }
         landing.refresh();
         // What the issue's own landing left is looked at as it is.
-        let commit = match landing.landed(&claim.issue_id)? {
+        let commit = match self.batch.landed(&claim.issue_id)? {
             Some(_) => landing.tip()?,
             None => self.batch.landing_start()?,
         };

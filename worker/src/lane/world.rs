@@ -248,7 +248,7 @@ impl Lane {
     pub(crate) fn landed(&self, issue_id: &IssueId) -> Result<Option<LandedMark>, LandingError> {
         match &self.away {
             Some(_) => Ok(None),
-            None => self.batch.landing.landed(issue_id),
+            None => self.batch.landed(issue_id),
         }
     }
 

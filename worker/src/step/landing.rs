@@ -187,12 +187,7 @@ impl Lane {
         let mut waits = None;
         loop {
             let alone = self.await_turn(attempt, owner, proposal, queued)?;
-            // The previous lease holder may have landed since the step began.
-            if let Some(LandedMark { commit, .. }) = landing.landed(&attempt.claim().issue_id)? {
-                let text = format!("an earlier attempt of the issue landed as {commit}");
-                let (round, class) = (queued.land_round(), FailureClass::LandingConflict);
-                return Err(self.refusal(&attempt.log, round, class, &text));
-            }
+            self.refuse_landed(attempt, queued)?;
             let tip = landing.tip()?;
             let before = attempt.log.mark();
             let Some((own, verified)) = self.verified_on(attempt, &tip, proposal, queued)? else {
@@ -223,7 +218,8 @@ impl Lane {
                 continue;
             };
             if ready.is_none() {
-                queued.place.advanced(&commit, queued.rides.is_some());
+                let own = (commit != tip).then_some(&*commit);
+                queued.place.advanced(own, queued.rides.is_some());
             }
             drop(alone);
             let landed = match ready {
@@ -244,6 +240,24 @@ impl Lane {
                 tree: verified,
             });
         }
+    }
+
+    /// Refuses work of which the previous lease holder landed some since the step began.
+    /// The step's own mark is there where the target holds its work and could not be
+    /// moved.
+    fn refuse_landed(
+        &self,
+        attempt: &Attempt<'_>,
+        queued: &QueuedWork<'_>,
+    ) -> Result<(), StageError> {
+        let claim = attempt.claim();
+        let landed = self.batch.landed(&claim.issue_id)?;
+        let Some(mark) = landed.filter(|mark| mark.generation != claim.generation) else {
+            return Ok(());
+        };
+        let text = format!("an earlier attempt of the issue landed as {}", mark.commit);
+        let (round, class) = (queued.land_round(), FailureClass::LandingConflict);
+        Err(self.refusal(&attempt.log, round, class, &text))
     }
 
     /// Takes work through the queue to its turn, with the right to land.

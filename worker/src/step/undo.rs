@@ -121,7 +121,7 @@ impl Lane {
     ) -> Result<LandingLock, StageError> {
         let lock = attempt.landing_lock()?;
         self.batch.landing.refresh();
-        let found = self.batch.landing.landed(&attempt.claim().issue_id)?;
+        let found = self.batch.landed(&attempt.claim().issue_id)?;
         if found.as_ref() == Some(mark) {
             return Ok(lock);
         }

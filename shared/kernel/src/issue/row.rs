@@ -149,6 +149,8 @@ pub struct Issue {
     pub retry_at: Option<Box<str>>,
     /// The step that closed it (ours).
     pub closed_by_step: Option<Box<str>>,
+    /// The last step that had closed it when it was reopened (ours).
+    pub reopened_from: Option<Box<str>>,
     /// The dependencies of the issue.
     pub dependencies: Arc<[Dependency]>,
 }
@@ -191,6 +193,9 @@ struct Wire<'a> {
     /// The step that closed it (ours).
     #[serde(default)]
     closed_by_step: Option<Box<str>>,
+    /// The last step that had closed it when it was reopened (ours).
+    #[serde(default)]
+    reopened_from: Option<Box<str>>,
     /// What it waits for, and what else it is linked to.
     #[serde(default)]
     #[serde(borrow)]
@@ -287,6 +292,7 @@ impl<'de> Deserialize<'de> for Issue {
             lease_generation,
             retry_at: wire.retry_at,
             closed_by_step: wire.closed_by_step,
+            reopened_from: wire.reopened_from,
             dependencies: wire
                 .dependencies
                 .unwrap_or_default()
@@ -356,10 +362,15 @@ impl RowChange {
             .map(|(name, value)| (*name, value.as_ref()))
     }
 
-    /// Sets the status with what follows from it: any status but
+    /// Sets the status of an issue with what follows from it: any status but
     /// `in_progress` clears the lease, `closed` has a time, others have none
-    /// (`contracts.md` 4).
-    pub fn set_status(&mut self, status: &Status, now: jiff::Timestamp) -> &mut Self {
+    /// (`contracts.md` 4). An issue that is reopened names the step that had closed it.
+    pub fn set_status(
+        &mut self,
+        issue: &Issue,
+        status: &Status,
+        now: jiff::Timestamp,
+    ) -> &mut Self {
         self.set("status", status.as_str());
         if *status != Status::InProgress {
             self.remove("lease");
@@ -370,6 +381,9 @@ impl RowChange {
         if *status == Status::Closed {
             self.set("closed_at", crate::json::time::micros(now));
         } else if !status.is_terminal() {
+            if let Some(step_id) = &issue.closed_by_step {
+                self.set("reopened_from", step_id);
+            }
             self.remove("closed_at")
                 .remove("closed_by_step")
                 .remove("closed_under");

@@ -137,11 +137,26 @@ impl StepId {
     pub fn of(worker_id: &str, issue_id: &str, generation: u64) -> Self {
         Self::from(format!("{worker_id}.{issue_id}.{generation}"))
     }
+
+    /// Returns the generation of the lease that the step ran under; 0 where the id is of
+    /// another shape.
+    pub fn generation(&self) -> u64 {
+        let last = self.rsplit_once('.').map(|(_, last)| last);
+        last.and_then(|last| last.parse().ok()).unwrap_or(0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_step_names_the_generation_of_its_lease() {
+        assert_eq!(StepId::of("worker.1", "a.b", 12).generation(), 12);
+        for other in ["", "worker", "worker.1.a.", "worker.1.a.x", "12"] {
+            assert_eq!(StepId::from(other).generation(), 0, "{other}");
+        }
+    }
 
     #[test]
     fn an_id_is_its_text_in_json_and_in_messages() {

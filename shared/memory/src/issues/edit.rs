@@ -388,7 +388,7 @@ fn reopened(
     }
     let mut change = RowChange::new();
     if issue.status != Status::Open {
-        change.set_status(&Status::Open, now);
+        change.set_status(issue, &Status::Open, now);
     }
     change.remove("lease").remove("retry_at");
     lease::without_claim(issue, &mut change);

@@ -172,7 +172,7 @@ pub(super) fn update(
     if let Some(status) = &edit.status {
         let status = Status::parse(status);
         if status != row.issue.status {
-            change.set_status(&status, now);
+            change.set_status(&row.issue, &status, now);
             // An issue that a step closed keeps its assignee until it is reopened.
             let is_left = row.issue.lease.is_some() || !status.is_terminal();
             if edit.assignee.is_none() && is_left {

@@ -29,11 +29,12 @@ const REFERENCE: &str = "external_ref";
 /// leases and turns: here it would claim what never happened.
 const KEPT: &str = "imported_fields";
 /// Those fields.
-const OWNED: [&str; 10] = [
+const OWNED: [&str; 11] = [
     "lease",
     "lease_generation",
     "retry_at",
     "closed_by_step",
+    "reopened_from",
     "closed_under",
     "blocked_by",
     "mutation_refs",

@@ -124,7 +124,7 @@ fn moved(
 ) -> Result<IssueRow, ChangeError> {
     let now = seen.moment.wall;
     let mut fields = RowChange::new();
-    fields.set_status(status, now);
+    fields.set_status(&row.issue, status, now);
     // An issue that a step closed keeps its assignee until it is reopened.
     if row.issue.lease.is_some() || change == StatusChange::Reopen {
         lease::without_claim(&row.issue, &mut fields);

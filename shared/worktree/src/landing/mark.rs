@@ -174,13 +174,13 @@ impl Landing {
         }
     }
 
-    /// Removes marks that nothing needs: those of issues that are closed, and
-    /// those of landings that did not move the target. `unleased` names the
-    /// generation of an issue that has no lease, so that the mark of a lease
-    /// that began since stays.
+    /// Removes marks that nothing needs: those up to the generation under which
+    /// their issue was `closed`, and those of landings that did not move the target.
+    /// `unleased` names the generation of an issue that has no lease, so that the mark of
+    /// a lease that began since stays.
     pub fn sweep_marks(
         &self,
-        is_closed: impl Fn(&str) -> bool,
+        closed: impl Fn(&str) -> Option<u64>,
         unleased: impl Fn(&str) -> Option<u64>,
     ) {
         if !self.merges() {
@@ -193,7 +193,8 @@ impl Landing {
             let is_past = || unleased(&mark.issue).is_some_and(|last| mark.generation <= last);
             // Also where that cannot be found out.
             let is_landed = || mark.is_on(tip).unwrap_or(true);
-            is_closed(&mark.issue) || (is_past() && !is_landed())
+            let is_closed = closed(&mark.issue).is_some_and(|last| mark.generation <= last);
+            is_closed || (is_past() && !is_landed())
         });
         let Some(marks) = self.marks() else {
             return;
@@ -201,7 +202,7 @@ impl Landing {
         // Only where no step can be writing a mark.
         let take = |issue: &OsStr, _| {
             let issue = issue.to_str().unwrap_or_default();
-            if is_closed(issue) || unleased(issue).is_some() {
+            if closed(issue) == Some(u64::MAX) || unleased(issue).is_some() {
                 self.remove_empty(&marks, issue);
             }
         };

@@ -205,7 +205,7 @@ fn landed_work_is_taken_back_without_losing_other_work() {
     assert_eq!(landing.landed(&"a".into()).unwrap(), None);
     landing.mark(&"b".into(), 1, &theirs).unwrap();
     assert!(landing.landed(&"b".into()).unwrap().is_some());
-    landing.sweep_marks(|_| false, |_| Some(1));
+    landing.sweep_marks(|_| None, |_| Some(1));
     assert!(git.find_reference("refs/harness/landing/a/1").is_err());
     assert!(git.find_reference("refs/harness/landing/b/1").is_ok());
 

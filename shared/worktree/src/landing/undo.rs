@@ -227,10 +227,11 @@ fn is_chain(git: &Repository, commits: &[String]) -> bool {
     })
 }
 
-/// Returns whether the harness reverted a landed commit between it and a tip: its
-/// work is gone although the tip holds the commit.
+/// Returns whether the harness or a person reverted a landed commit between it and a
+/// tip: its work is gone although the tip holds the commit.
 pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<bool, git2::Error> {
-    let reasons = [FAILED_CHECK, UNCHECKED].map(|why| reason(landed, why));
+    // As git says it, and as the harness does, whatever its reason.
+    let (by_git, by_us) = (format!("This reverts commit {landed}."), named(landed));
     let mut after = git.revwalk()?;
     after.push(tip)?;
     after.hide(landed)?;
@@ -239,7 +240,7 @@ pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<boo
         let message = String::from_utf8_lossy(commit.message_bytes());
         if message
             .lines()
-            .any(|line| reasons.iter().any(|reason| line == reason))
+            .any(|line| line == by_git || line.starts_with(&by_us))
         {
             return Ok(true);
         }
@@ -249,7 +250,11 @@ pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<boo
 
 /// Returns the line by which a revert names what it reverts.
 fn reason(landed: Oid, why: &str) -> String {
-    format!("Reverts {landed}, {why}.")
+    format!("{}{why}.", named(landed))
+}
+
+fn named(landed: Oid) -> String {
+    format!("Reverts {landed}, ")
 }
 
 /// Writes the commit that reverts another on a tip, and says why; `None` where they

@@ -229,7 +229,7 @@ pub fn claim(
     };
     let mut change = RowChange::new();
     change
-        .set_status(&Status::InProgress, seen.moment.wall)
+        .set_status(issue, &Status::InProgress, seen.moment.wall)
         .set("assignee", claimant)
         .set("lease", &lease)
         .set("lease_generation", generation)

@@ -127,7 +127,7 @@ pub fn release(
 ) -> Result<RowChange, LeaseRefusal> {
     let lease = held(issue, key)?;
     let mut change = RowChange::new();
-    change.set_status(&Status::Open, now);
+    change.set_status(issue, &Status::Open, now);
     restore_assignee(&mut change, lease);
     match retry_at {
         Some(at) => change.set("retry_at", time::micros(at)),
@@ -197,7 +197,7 @@ pub fn close(
     fence(issue, key, seen)?;
     let mut change = RowChange::new();
     change
-        .set_status(&Status::Closed, seen.moment.wall)
+        .set_status(issue, &Status::Closed, seen.moment.wall)
         .set("closed_by_step", step_id);
     Ok(change)
 }
@@ -216,7 +216,7 @@ pub fn block(
     fence(issue, key, seen)?;
     let mut change = RowChange::new();
     change
-        .set_status(&Status::Blocked, seen.moment.wall)
+        .set_status(issue, &Status::Blocked, seen.moment.wall)
         .set("notes", notes);
     if let Some(lease) = &issue.lease {
         restore_assignee(&mut change, lease);

@@ -16,7 +16,7 @@ fn only_a_mark_that_the_target_holds_is_landed_work() {
     let landed = landing.landed(&"a/b".into()).unwrap().unwrap();
     assert_eq!(landed.commit, next);
     assert_eq!(landing.landed(&"a".into()).unwrap(), None);
-    landing.sweep_marks(|issue| issue == "a", |_| Some(1));
+    landing.sweep_marks(|issue| (issue == "a").then_some(1), |_| Some(1));
     assert!(landing.landed(&"a/b".into()).unwrap().is_some());
     landing.unmark(&"a/b".into());
     assert_eq!(landing.landed(&"a/b".into()).unwrap(), None);
@@ -32,11 +32,27 @@ fn the_mark_of_a_landing_that_did_not_happen_is_removed_with_its_lease() {
     let is_marked = || git.find_reference("refs/harness/landing/a/2").is_ok();
     // Leased, or leased before the mark was written.
     for unleased in [None, Some(1)] {
-        landing.sweep_marks(|_| false, |_| unleased);
+        landing.sweep_marks(|_| None, |_| unleased);
         assert!(is_marked(), "{unleased:?}");
     }
-    landing.sweep_marks(|_| false, |_| Some(2));
+    landing.sweep_marks(|_| None, |_| Some(2));
     assert!(!is_marked());
+}
+
+#[test]
+fn a_mark_up_to_the_close_of_an_issue_is_removed_and_one_of_a_later_lease_stays() {
+    let (folder, git) = repository();
+    let landing = landing(folder.path(), "t").unwrap();
+    let tip = landing.tip().unwrap();
+    for generation in 1..=3 {
+        landing.mark(&"a".into(), generation, &tip).unwrap();
+    }
+    landing.sweep_marks(|_| Some(2), |_| None);
+    let is_marked = |generation: u64| {
+        let name = format!("refs/harness/landing/a/{generation}");
+        git.find_reference(&name).is_ok()
+    };
+    assert_eq!([1, 2, 3].map(is_marked), [false, false, true]);
 }
 
 #[test]
@@ -65,7 +81,7 @@ fn no_folder_of_marks_is_left_without_a_mark_but_that_of_a_lease() {
     fs::create_dir(&aside).unwrap();
     std::os::unix::fs::symlink(&aside, marks.join("link")).unwrap();
     landing.sweep_marks(
-        |issue| issue == "d",
+        |issue| (issue == "d").then_some(u64::MAX),
         |issue| (issue != "leased").then_some(0),
     );
     let kept = left();
