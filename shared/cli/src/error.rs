@@ -24,7 +24,7 @@ use premath_kernel::policy::turn::TurnPolicyError;
 use premath_kernel::record::feature::LedgerError;
 use premath_kernel::turn::EvidenceError;
 use premath_memory::control::ControlError;
-use premath_memory::governance::ClaimError;
+use premath_memory::governance::GovernanceError;
 use premath_memory::instruction::InstructionFileError;
 use premath_memory::projection::ProjectionError;
 use premath_memory::trust::TrustFileError;
@@ -213,9 +213,10 @@ pub(crate) enum CliError {
     /// An instruction or its policy could not be used.
     #[error(transparent)]
     Instruction(#[from] InstructionFileError),
-    /// The repository's claims cannot be read.
+    /// The repository claims the governance profile, which does not hold, or its claims
+    /// cannot be read.
     #[error(transparent)]
-    Registry(#[from] ClaimError),
+    Governance(#[from] GovernanceError),
     /// The retry policy stops the loops.
     #[error("{path}")]
     Policy {
@@ -339,6 +340,7 @@ impl CliError {
             Self::NoInstruction => Some(FailureClass::InstructionModeUnavailable),
             Self::Binding(error) => error.classes().first().copied(),
             Self::Claim(fault) => Some(fault.class()),
+            Self::Governance(error) => error.classes().first().copied(),
             Self::Arguments { .. } => Some(FailureClass::LeaseInvalidPayload),
             Self::Payload(error) => Some(error.class()),
             Self::Trust(error) => Some(error.class()),
@@ -363,7 +365,6 @@ impl CliError {
             Self::Context(error) => Some(error.class()),
             Self::Mode(error) => Some(error.class()),
             Self::Usage(_)
-            | Self::Registry(_)
             | Self::NotDue { .. }
             | Self::CleanInsideStep
             | Self::TrustInsideStep
@@ -404,7 +405,7 @@ impl CliError {
             Self::Settings(error) => error.exit_code().min(exit::USAGE),
             Self::Kept { error, .. } => error.exit_code(),
             Self::Plan(error) => error.exit_code().min(exit::USAGE),
-            Self::Trial(_) => exit::REFUSED,
+            Self::Trial(_) | Self::Governance(GovernanceError::Refused { .. }) => exit::REFUSED,
             Self::InsideStep
             | Self::ControlInsideStep
             | Self::ControlRefused(_)
@@ -437,7 +438,7 @@ impl CliError {
             | Self::Trajectory(TrajectoryFileError::Store(error)) => store_code(error),
             Self::Usage(_)
             | Self::Governing(_)
-            | Self::Registry(_)
+            | Self::Governance(_)
             | Self::Inventory(_)
             | Self::History(_)
             | Self::Tree(_)

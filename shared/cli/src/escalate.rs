@@ -16,11 +16,10 @@ use premath_kernel::json::reference::RefSet;
 use premath_kernel::policy::escalation::{IssueContext, IssueContextError};
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome, decide};
 use premath_kernel::record::trajectory::{RetryRecord, generation_floor};
-use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile};
+use premath_kernel::turn::GovernanceProfile;
 use premath_memory::escalation::{
     CarriedOut, CarriedOutEscalation, Escalation, escalation_row, session_source,
 };
-use premath_memory::governance::{ClaimError, claims_governance};
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{IssueMemory, Trajectory, clock};
 use schemars::JsonSchema;
@@ -165,7 +164,7 @@ impl EscalateArgs {
             Err(error) => return Err(none(CliError::Context(error))),
         };
         let roots = MemoryRoots::discover(Path::new(".")).map_err(|error| none(error.into()))?;
-        let profile = claimed_profile(&roots).map_err(|error| none(error.into()))?;
+        let profile = self.profile(&roots).map_err(none)?;
         let witness_refs: RefSet = self.witness_refs.iter().collect();
         let witness = witness_refs.iter().next().map(str::to_owned);
         let escalation = Escalation {
@@ -200,6 +199,12 @@ impl EscalateArgs {
                 error: Box::new(error.into()),
             }),
         }
+    }
+
+    /// Returns the governance profile, where the repository claims it.
+    fn profile(&self, roots: &MemoryRoots) -> Result<Option<GovernanceProfile>, CliError> {
+        let package = self.failure.configuration()?.governance;
+        Ok(package.profile(&roots.repository)?)
     }
 
     /// What the change rests on: the reason that is given, else that of the
@@ -265,17 +270,6 @@ fn answer(
         },
         format!("{}\n{text}\n", describe(decision)),
     )
-}
-
-/// The governance profile where the repository claims it: this command binds
-/// no package, so that the gate refuses what it would change.
-fn claimed_profile(roots: &MemoryRoots) -> Result<Option<GovernanceProfile>, ClaimError> {
-    let profile = GovernanceProfile {
-        claim_id: Some(GOVERNANCE_CLAIM.to_owned()),
-        claimed: true,
-        policy_provenance: None,
-    };
-    Ok(claims_governance(&roots.repository)?.then_some(profile))
 }
 
 /// Finds the issue to escalate; the inner error says why there is none.

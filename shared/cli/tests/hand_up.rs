@@ -6,6 +6,7 @@
     reason = "a test that cannot continue ends, and says where"
 )]
 
+use premath_kernel::json::canonical;
 use premath_kernel::policy::retry::RetryPolicy;
 use serde_json::{Value, json};
 use std::fs;
@@ -399,4 +400,40 @@ fn the_throughput_is_reported_and_can_be_required() {
     )
     .unwrap();
     assert_eq!(scratch.run(&["kpi"], &[]).code, 2);
+}
+
+#[test]
+fn an_escalation_changes_nothing_under_a_policy_package_that_is_not_pinned() {
+    let scratch = Scratch::with(&[issue("a")]);
+    let write = |path: &str, text: &str| {
+        let path = scratch.folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let claims = json!({"profileOverlayClaims": ["profile.doctrine_inf_governance.v0"]});
+    write("draft/CAPABILITY-REGISTRY.json", &claims.to_string());
+    write("package.json", "{}\n");
+    let escalate = || scratch.escalate("check_failed", &[("PREMATH_ISSUE_ID", "a")]);
+    let before = fs::read(scratch.folder.join(".premath/issues.jsonl")).unwrap();
+    let pinned = |digest: &str| {
+        format!("[governance]\npackage = \"package.json\"\nexpected_digest = \"sha256:{digest}\"\n")
+    };
+    let other = pinned(&"0".repeat(64));
+    for (settings, class) in [
+        ("", "governance.policy_package_unpinned"),
+        (&*other, "governance.policy_package_mismatch"),
+    ] {
+        write("harness.toml", settings);
+        let refused = escalate();
+        assert_eq!(refused.code, 1, "{}", refused.stderr);
+        let classes = refused.document["failureClasses"].to_string();
+        assert!(classes.contains(class), "{}", refused.document);
+        let after = fs::read(scratch.folder.join(".premath/issues.jsonl")).unwrap();
+        assert_eq!(after, before, "{settings}");
+    }
+    // The digest of the file that is there.
+    write("harness.toml", &pinned(&canonical::sha256_hex(b"{}\n")));
+    let escalated = escalate();
+    assert_eq!(escalated.code, 0, "{}", escalated.stderr);
+    assert_eq!(scratch.issue("a")["status"], "blocked");
 }

@@ -3,15 +3,14 @@
 //!
 //! An operator revokes a batch by changing or removing one of these files.
 
-use super::governance::{self, GovernanceError};
 use super::instruction::{self, InstructionError};
-use super::keys::GovernanceKeys;
 use super::policy::PolicyInForce;
 use super::{Settings, SettingsError};
 use premath_kernel::authority::MutationMode;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::retry::RetryPolicy;
 use premath_kernel::policy::turn::TurnPolicy;
+use premath_memory::governance::{GovernanceError, PolicyPackage};
 use std::path::{Path, PathBuf};
 
 /// That a batch may change nothing any more, and why.
@@ -41,7 +40,7 @@ pub(crate) struct AuthoritySources {
     pub(super) turn_policy: Option<String>,
     pub(super) retry_in_force: PolicyInForce,
     pub(super) turn_in_force: PolicyInForce,
-    pub(super) governance: GovernanceKeys,
+    pub(super) governance: PolicyPackage,
 }
 
 impl Settings {
@@ -56,7 +55,7 @@ impl Settings {
         self.mode_holds(sources.instruction.as_deref(), now)?;
         self.retry_policy_holds()?;
         self.turn_policy_holds()?;
-        let package = governance::profile(&sources.governance, &sources.repository);
+        let package = sources.governance.profile(&sources.repository);
         match package {
             Ok(profile) if profile == self.governance => Ok(()),
             Ok(_) => Err(Revocation::new(

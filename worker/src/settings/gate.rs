@@ -1,6 +1,5 @@
 //! What a gated command is run with: flags over `harness.toml`.
 
-use super::governance;
 use super::instruction::ModeSelection;
 use super::policy::{policy_in, policy_of_flag};
 use super::{
@@ -9,6 +8,7 @@ use super::{
 use premath_kernel::authority::MutationMode;
 use premath_kernel::policy::retry::{BackoffTable, RetryPolicy};
 use premath_kernel::turn::GovernanceProfile;
+use premath_memory::governance::PolicyPackage;
 use premath_memory::roots::MemoryRoots;
 use std::path::{Path, PathBuf};
 
@@ -109,7 +109,7 @@ impl GateSettings {
         if let Some(percent) = file.jitter_percent {
             backoff.set_jitter(percent);
         }
-        let governance = governance::profile(&file.governance, &roots.repository)?;
+        let governance = PolicyPackage::from(&file.governance).profile(&roots.repository)?;
         Ok(Self {
             roots,
             retry,

@@ -8,8 +8,8 @@ use super::rules::{IssueChecksRule, OnFailure, OnNoChange};
 use super::values::{Natural, flag_word};
 use super::{
     FileSettings, Hooks, HostActionTransport, LoopFlags, Network, Protect, Provided, Sandbox,
-    Settings, SettingsError, Setup, Workforce, agent, governance, hooks, instruction, policy,
-    program, protect, roots_of, split, variable_of,
+    Settings, SettingsError, Setup, Workforce, agent, hooks, instruction, policy, program, protect,
+    roots_of, split, variable_of,
 };
 use crate::environment;
 use premath_kernel::authority::MutationMode;
@@ -19,6 +19,7 @@ use premath_kernel::json::reference::DEFAULT_WITNESS_PREFIX;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::policy::retry::BackoffTable;
 use premath_kernel::policy::turn::TurnPolicy;
+use premath_memory::governance::PolicyPackage;
 use premath_memory::roots::MemoryRoots;
 use premath_platform::machine::total_memory;
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ impl Settings {
             landing,
             landing_is_default: flags.landing.is_none() && file.landing.mode.is_none(),
             setup,
-            governance: governance::profile(&file.governance, root)?,
+            governance: PolicyPackage::from(&file.governance).profile(root)?,
             sandbox,
             resources: file.resources.resolve(total_memory()),
             network,
@@ -205,7 +206,7 @@ impl<'a> Sources<'a> {
             instruction: AuthoritySources::instruction_of(mode, path),
             retry_policy: self.file.batch.retry_policy.clone(),
             turn_policy: self.file.batch.turn_policy.clone(),
-            governance: self.file.governance.clone(),
+            governance: PolicyPackage::from(&self.file.governance),
             ..AuthoritySources::default()
         }
     }

@@ -21,6 +21,7 @@ impl CliError {
                  turn passes the gate"
                     .to_owned(),
             ),
+            Self::Governance(error) => error.hint(),
             Self::NoInstruction => Some(
                 "start the server with --instruction FILE, or set PREMATH_INSTRUCTION or \
                  instruction under [batch] in harness.toml; create one with `premath instruction \

@@ -5,9 +5,11 @@ use super::tool::{Caller, Perform, Tool, ToolArguments, ToolFile};
 use crate::answer::{Answer, Finished};
 use crate::error::CliError;
 use crate::paths;
+use crate::policy::Configuration;
 use premath_kernel::authority::claim::ChangeMorphism;
 use premath_kernel::authority::{InstructedChange, InstructedSurface, LeaseOperation};
 use premath_kernel::issue::lease::LeaseKey;
+use premath_kernel::turn::GovernanceProfile;
 use premath_memory::audit::recorded_turn;
 use premath_memory::instruction::{ActivePolicy, read};
 use premath_memory::{ChangeError, IssueChange, IssueMemory, IssueRow};
@@ -118,7 +120,16 @@ impl Context {
     pub(super) fn surface(&self) -> Result<InstructedSurface, CliError> {
         let path = self.instruction.as_deref().ok_or(CliError::NoInstruction)?;
         let active = ActivePolicy::find(None, &self.repository)?;
-        Ok(InstructedSurface::bind(&read(path)?, &active.policy)?)
+        let surface = InstructedSurface::bind(&read(path)?, &active.policy)?;
+        // Nothing is changed under a policy package that is not the pinned one.
+        self.governance()?;
+        Ok(surface)
+    }
+
+    /// Returns the governance profile as the repository claims it now.
+    fn governance(&self) -> Result<Option<GovernanceProfile>, CliError> {
+        let package = Configuration::of(&self.repository)?.governance;
+        Ok(package.profile(&self.repository)?)
     }
 
     /// Returns issue memory.
@@ -159,8 +170,9 @@ impl Instructed<'_> {
             (Some(gated), Some(turn)) => {
                 let witnesses = &self.context.witnesses;
                 let journal = &self.context.trajectory;
+                let governance = self.context.governance()?;
                 let admitted = recorded_turn(journal, witnesses, turn)
-                    .and_then(|recorded| recorded.admit(gated, &self.surface));
+                    .and_then(|recorded| recorded.admit(gated, &self.surface, governance));
                 Some(admitted.map_err(ChangeError::Refused)?)
             }
             _ => None,

@@ -4,6 +4,7 @@
 use crate::error::CliError;
 use crate::policy_kind::PolicyKind;
 use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
+use premath_memory::governance::PolicyPackage;
 use premath_memory::roots::MemoryRoots;
 use serde_json::{Value, json};
 use std::fs;
@@ -100,8 +101,8 @@ impl RetryPolicyFile {
     }
 }
 
-/// What of `[batch]` in `harness.toml` the commands need. Its other keys are
-/// the loops' to check.
+/// What of `[batch]` and `[governance]` in `harness.toml` the commands need. The other
+/// keys are the loops' to check.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Configuration {
     /// The retry policy's artifact.
@@ -116,27 +117,35 @@ pub(crate) struct Configuration {
     pub(crate) support_until: Option<String>,
     /// The instruction that changes rest on, from the repository root.
     pub(crate) instruction: Option<String>,
+    /// The policy package of the governance profile.
+    pub(crate) governance: PolicyPackage,
 }
 
 impl Configuration {
     /// Reads the file that is named, or `harness.toml` of the repository root
     /// where there is one.
     pub(crate) fn read(named: Option<&Path>) -> Result<Self, CliError> {
-        let path = match named {
-            Some(path) => path.to_path_buf(),
-            None => MemoryRoots::discover(Path::new("."))?
-                .repository
-                .join("harness.toml"),
-        };
-        let text = match fs::read_to_string(&path) {
+        match named {
+            Some(path) => Self::at(path, true),
+            None => Self::of(&MemoryRoots::discover(Path::new("."))?.repository),
+        }
+    }
+
+    /// Reads `harness.toml` of a repository root where there is one.
+    pub(crate) fn of(repository: &Path) -> Result<Self, CliError> {
+        Self::at(&repository.join("harness.toml"), false)
+    }
+
+    fn at(path: &Path, must_exist: bool) -> Result<Self, CliError> {
+        let text = match fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
+            Err(error) if !must_exist && error.kind() == ErrorKind::NotFound => {
                 return Ok(Self::default());
             }
             Err(source) => {
                 return Err(CliError::File {
                     operation: "read",
-                    path,
+                    path: path.to_path_buf(),
                     source,
                 });
             }
@@ -149,8 +158,8 @@ impl Configuration {
         let table: toml::Table = text
             .parse()
             .map_err(|error: toml::de::Error| error.message().to_owned())?;
-        let value = |key: &str| {
-            let value = table.get("batch").and_then(|batch| batch.get(key));
+        let value_in = |name: &str, key: &str| {
+            let value = table.get(name).and_then(|table| table.get(key));
             match value {
                 None => Ok(None),
                 Some(toml::Value::String(text)) => Ok(Some(text.clone())),
@@ -160,6 +169,8 @@ impl Configuration {
                 )),
             }
         };
+        let value = |key: &str| value_in("batch", key);
+        let package = |key: &str| value_in("governance", key);
         Ok(Self {
             retry_policy: value("retry_policy")?,
             turn_policy: value("turn_policy")?,
@@ -167,6 +178,11 @@ impl Configuration {
             override_reason: value("override_reason")?,
             support_until: value("support_until")?,
             instruction: value("instruction")?,
+            governance: PolicyPackage {
+                package: package("package")?,
+                package_ref: package("package_ref")?,
+                expected_digest: package("expected_digest")?,
+            },
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What changes rest on.
 
 use crate::client::{Client, Project, changes};
+use premath_kernel::json::canonical;
 use serde_json::{Value, json};
 
 /// Calls every tool that changes something, and expects one class and no
@@ -299,4 +300,29 @@ fn faults_that_a_check_finds_are_data() {
         refused["failureClasses"],
         json!(["mutation.capability_claim_missing"])
     );
+}
+
+#[test]
+fn nothing_is_changed_under_a_policy_package_that_is_not_pinned() {
+    let project = Project::claiming(&["all"]);
+    let write = |path: &str, text: &str| {
+        let path = project.root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let mut client = project.serve(&[]);
+    let claims = json!({"profileOverlayClaims": ["profile.doctrine_inf_governance.v0"]});
+    write("draft/CAPABILITY-REGISTRY.json", &claims.to_string());
+    write("package.json", "{}\n");
+    nothing_changes(&project, &mut client, "governance.policy_package_unpinned");
+    let settings = std::fs::read_to_string(project.root.join("harness.toml")).unwrap();
+    let pinned = |digest: &str| {
+        let package = "[governance]\npackage = \"package.json\"";
+        let table = format!("{package}\nexpected_digest = \"sha256:{digest}\"");
+        write("harness.toml", &settings.replace("[governance]", &table));
+    };
+    pinned(&"0".repeat(64));
+    nothing_changes(&project, &mut client, "governance.policy_package_mismatch");
+    pinned(&canonical::sha256_hex(b"{}\n"));
+    client.accepted("issue_update", json!({"id": "a", "notes": "seen"}));
 }

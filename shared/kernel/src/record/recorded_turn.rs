@@ -7,8 +7,8 @@ use crate::authority::{InstructedSurface, StepIdentity};
 use crate::failure::{FailureClass, causes_first};
 use crate::issue::lease::LeaseRefusal;
 use crate::turn::{
-    AddEdge, Block, CallSpec, Close, GatedChange, JoinCheckInput, MutationBinding, MutationKind,
-    MutationReady, ParsedInput, RemoveEdge, ReplaceEdge,
+    AddEdge, Block, CallSpec, Close, GatedChange, GovernanceProfile, JoinCheckInput,
+    MutationBinding, MutationKind, MutationReady, ParsedInput, RemoveEdge, ReplaceEdge,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -85,8 +85,8 @@ impl RecordedTurn {
         })
     }
 
-    /// Has the turn judged for one change, against the instruction and the
-    /// policy that are in force now.
+    /// Has the turn judged for one change, against the instruction, the policy and the
+    /// governance profile that are in force now.
     ///
     /// # Errors
     ///
@@ -96,6 +96,7 @@ impl RecordedTurn {
         &self,
         change: &str,
         surface: &InstructedSurface,
+        governance: Option<GovernanceProfile>,
     ) -> Result<GatedChange, LeaseRefusal> {
         let facts = &self.facts;
         if !facts.admitted.iter().any(|admitted| admitted == change) {
@@ -116,12 +117,16 @@ impl RecordedTurn {
                 self.reference
             ));
         }
+        let mut input = self.input.clone();
+        if governance.is_some() {
+            input.constraints.governance_profile = governance;
+        }
         match change {
-            Close::NAME => self.right(surface).map(GatedChange::Close),
-            Block::NAME => self.right(surface).map(GatedChange::Block),
-            AddEdge::NAME => self.right(surface).map(GatedChange::AddEdge),
-            RemoveEdge::NAME => self.right(surface).map(GatedChange::RemoveEdge),
-            ReplaceEdge::NAME => self.right(surface).map(GatedChange::ReplaceEdge),
+            Close::NAME => self.right(surface, &input).map(GatedChange::Close),
+            Block::NAME => self.right(surface, &input).map(GatedChange::Block),
+            AddEdge::NAME => self.right(surface, &input).map(GatedChange::AddEdge),
+            RemoveEdge::NAME => self.right(surface, &input).map(GatedChange::RemoveEdge),
+            ReplaceEdge::NAME => self.right(surface, &input).map(GatedChange::ReplaceEdge),
             _ => refuse(format!("no turn admits {change} under an instruction")),
         }
     }
@@ -129,6 +134,7 @@ impl RecordedTurn {
     fn right<C: MutationKind>(
         &self,
         surface: &InstructedSurface,
+        input: &JoinCheckInput,
     ) -> Result<MutationReady<C>, LeaseRefusal> {
         let link = surface.link();
         let binding = MutationBinding {
@@ -140,7 +146,7 @@ impl RecordedTurn {
             normalizer: (C::NAME != Block::NAME).then(|| link.normalizer_id().to_owned()),
             instruction_ref: self.facts.instruction_ref.clone(),
         };
-        let turn = CallSpec::bind(&self.input).map_err(|error| LeaseRefusal {
+        let turn = CallSpec::bind(input).map_err(|error| LeaseRefusal {
             class: error.class(),
             detail: error.to_string(),
         })?;
