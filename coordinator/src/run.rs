@@ -518,9 +518,13 @@ impl Shell<'_> {
         }
     }
 
+    /// Ends the attempt of a lane that panicked: it gets its row, and its issue is free.
     fn release(&self, claim: &Claimed) {
         self.batch.unreserve(&claim.claim);
         self.batch.step_lost(&claim.claim.owner.as_str().into());
+        if let Err(error) = self.batch.record_panicked(&claim.claim) {
+            tracing::error!(issue = %claim.claim.issue_id, %error, "the attempt was not recorded");
+        }
         let released = self.batch.memory.release(
             &self.batch.lease_authority(),
             &claim.claim.issue_id,

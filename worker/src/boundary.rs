@@ -1,4 +1,5 @@
-//! Ends or stops this process at a named boundary, for the tests of recovery.
+//! Ends or stops this process at a named boundary, or has its thread panic there, for the
+//! tests of recovery.
 
 use premath_kernel::record::boundary::{Boundary, KillAt, UnknownBoundary};
 use rustix::process::{Signal, getpid, kill_process};
@@ -11,14 +12,18 @@ const KILL_AT: &str = "PREMATH_KILL_AT";
 /// Names the boundary at which this process is stopped by SIGSTOP, likewise.
 const STOP_AT: &str = "PREMATH_STOP_AT";
 
+/// Names the boundary at which the thread that reaches it panics, likewise.
+const PANIC_AT: &str = "PREMATH_PANIC_AT";
+
 /// How long a stop takes at most to reach every thread.
 const STOPPED_WITHIN: Duration = Duration::from_millis(200);
 
-/// Where this process ends or stops itself; nowhere by default.
+/// Where this process ends or stops itself, or panics; nowhere by default.
 #[derive(Debug, Default)]
 pub(crate) struct KillSwitch {
     kill: Trigger,
     stop: Trigger,
+    panic: Trigger,
 }
 
 /// A boundary, and how often it was reached.
@@ -56,11 +61,16 @@ impl KillSwitch {
         Ok(Self {
             kill: Trigger::named_by(KILL_AT)?,
             stop: Trigger::named_by(STOP_AT)?,
+            panic: Trigger::named_by(PANIC_AT)?,
         })
     }
 
     /// Marks a boundary. Ends the process with SIGKILL where it is the named
     /// one: no destructor runs and no buffer is written, as in a power cut.
+    ///
+    /// # Panics
+    ///
+    /// Where the boundary is named for it.
     pub(crate) fn reached(&self, boundary: Boundary) {
         if self.kill.is_at(boundary) {
             let _ = kill_process(getpid(), Signal::KILL);
@@ -71,5 +81,7 @@ impl KillSwitch {
             // before the stop has reached it too.
             std::thread::sleep(STOPPED_WITHIN);
         }
+        let panics = self.panic.is_at(boundary);
+        assert!(!panics, "{PANIC_AT} names this boundary");
     }
 }

@@ -255,3 +255,24 @@ exit 1"#;
         Some("a\n")
     );
 }
+
+#[test]
+fn an_attempt_whose_lane_panics_has_its_row_and_counts() {
+    let scratch = Scratch::with_issues(2, &[issue("a")]);
+    let batch = scratch.landing_batch("echo a > src/a.txt", "true");
+    let ended = batch.env("PREMATH_PANIC_AT", "work-ended:1").end();
+    assert_eq!(scratch.issue("a")["status"], "closed", "{ended:?}");
+    let rows = scratch.steps_of("a");
+    let classes: Vec<&Value> = rows.iter().map(|row| &row["failureClasses"]).collect();
+    let expected = [&serde_json::json!(["lane_panicked"]), &Value::Null];
+    assert_eq!(classes, expected, "{rows:#?}");
+    let generations: Vec<&Value> = rows.iter().map(|row| &row["generation"]).collect();
+    assert_eq!(generations, [1, 2]);
+    let attempts = ended
+        .events()
+        .into_iter()
+        .filter(|event| event["event"] == "step.ended");
+    let attempts: Vec<Value> = attempts.map(|event| event["attempt"].clone()).collect();
+    assert_eq!(attempts, [2]);
+    scratch.premath(["audit"]).end().exits(0);
+}

@@ -11,7 +11,7 @@ pub enum BatchError {
     #[error("the active issues wait for each other in a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// A boundary that does not exist.
-    #[error("invalid PREMATH_KILL_AT or PREMATH_STOP_AT")]
+    #[error("invalid PREMATH_KILL_AT, PREMATH_STOP_AT or PREMATH_PANIC_AT")]
     KillAt(#[from] UnknownBoundary),
     /// The branch that work lands on.
     #[error(transparent)]

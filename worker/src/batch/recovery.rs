@@ -3,12 +3,15 @@
 use super::holder::is_alive;
 use super::{Batch, BatchError};
 use jiff::Timestamp;
+use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
-use premath_kernel::json::id::{IssueId, StepId};
+use premath_kernel::issue::handoff::{HandoffResult, NextAction};
+use premath_kernel::issue::lease::Claim;
+use premath_kernel::json::id::{IssueId, StepId, WorkerName};
 use premath_kernel::json::token;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
-use premath_kernel::record::trajectory::{CrossingResult, WorldRecord};
+use premath_kernel::record::trajectory::{CrossingResult, StepRow, WorldRecord, action};
 use premath_kernel::record::world::WorldSelection;
 use premath_memory::{IssueRow, StoreError, clock};
 use premath_worktree::landing::{LandedMark, LandingError};
@@ -114,6 +117,36 @@ impl Batch {
             .sweep_marks(closed, |issue| known(&unleased, issue));
         self.reached(Boundary::MarksSwept);
         Ok(())
+    }
+
+    /// Records the attempt of a lane that panicked: it failed by itself. Where it had
+    /// closed or blocked its issue, what is missing is recovered from the issue's row.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`].
+    pub fn record_panicked(&self, claim: &Claim) -> Result<(), BatchError> {
+        let step_id = StepId::of(&claim.owner, &claim.issue_id, claim.generation);
+        let has_ended = self.memory.view(|view| {
+            let row = view.row(&claim.issue_id)?;
+            let closed = row.issue.closed_by_step.as_deref() == Some(&*step_id);
+            let blocked = blocked_by(row).is_some_and(|by| by.step_id == step_id);
+            Some(closed || blocked)
+        })?;
+        if has_ended == Some(true) {
+            return Ok(());
+        }
+        let result = HandoffResult::LeaseReleased.as_str();
+        let now = clock::now().wall;
+        let mut row = StepRow::new(step_id, action::WORKER_LOOP, result, now);
+        row.started_at = Some(now.into());
+        row.generation = Some(claim.generation);
+        row.batch_id = Some(self.id.clone());
+        row.next_step = Some(NextAction::ClaimNext.as_str().to_owned());
+        row.worker_id = Some(WorkerName::from(claim.owner.as_str()));
+        row.issue_id = Some(claim.issue_id.clone());
+        row.failure_classes = vec![FailureClass::LanePanicked.as_str().to_owned()];
+        Ok(self.record(&row)?)
     }
 
     /// Returns the landing of an issue's work whose harness died before the close; none

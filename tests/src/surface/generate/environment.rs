@@ -24,7 +24,7 @@ enum SetBy {
 use SetBy::{Harness, Internal, Operator};
 
 /// Every variable of ours, sorted within its group.
-const VARIABLES: [(SetBy, &str, &str); 54] = [
+const VARIABLES: [(SetBy, &str, &str); 55] = [
     (
         Operator,
         "PREMATH_ACTIVE_ISSUE_ID",
@@ -67,6 +67,12 @@ const VARIABLES: [(SetBy, &str, &str); 54] = [
     ),
     (Operator, "PREMATH_NETWORK_VERIFY", "`--network-verify`"),
     (Operator, "PREMATH_NETWORK_WORK", "`--network-work`"),
+    (
+        Operator,
+        "PREMATH_PANIC_AT",
+        "for tests: the boundary at which the thread panics that reaches it, as `<boundary>` or \
+         `<boundary>:<occurrence>`",
+    ),
     (Operator, "PREMATH_SANDBOX", "`--sandbox`"),
     (Operator, "PREMATH_SANDBOX_IMAGE", "`--sandbox-image`"),
     (
