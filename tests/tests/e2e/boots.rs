@@ -1,7 +1,7 @@
 //! Lanes that cannot boot.
 
 use premath_tests::{Ended, NO_CHANGE, Scratch, binaries, issue};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 
 const FAILS_IN_THE_FIRST: &str = r#"'case "$PREMATH_WORKER_ID" in *.1) exit 1;; esac'"#;
@@ -163,6 +163,22 @@ fn a_lane_shows_what_the_session_before_left_and_the_next_issue() {
     let line = |session: &str| format!("The last session in this worktree: {session}\n");
     assert!(prompt("a").contains(&line("(none)")), "{}", prompt("a"));
     assert!(prompt("b").contains(&line("closed a")), "{}", prompt("b"));
+}
+
+#[test]
+fn a_lane_names_only_an_issue_that_its_worker_may_claim() {
+    let theirs = json!({"id": "a", "title": "a", "status": "open", "assignee": "somebody"});
+    let scratch = Scratch::with_issues(1, &[theirs, issue("b")]);
+    let next = || {
+        let events = scratch.batch("true", "true").end().exits(0).events();
+        let booted = events
+            .into_iter()
+            .find(|event| event["event"] == "lane.booted");
+        booted.unwrap()["nextTarget"].clone()
+    };
+    assert_eq!(next(), "b");
+    assert_eq!(next(), Value::Null);
+    assert_eq!(scratch.issue("a")["status"], "open");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use premath_kernel::json::id::WorkerName;
 use premath_kernel::policy::admission::{Admission, AdmittedWorker, Waiting};
 use premath_kernel::policy::room::{Room, Shortage};
 use premath_kernel::record::live::PauseKind;
-use premath_memory::{Claimed, StoreError, TrajectoryFileError, clock};
+use premath_memory::{Claimed, IssueRow, MemoryView, StoreError, TrajectoryFileError, clock};
 use std::sync::{MutexGuard, PoisonError};
 
 /// What a pass gave the idle lanes.
@@ -110,15 +110,41 @@ impl Batch {
     /// [`StoreError`].
     pub fn has_work_for(&self, worker: &WorkerName) -> Result<bool, StoreError> {
         let _paused = self.filing.paused();
+        let may_claim = self.claimable_by(worker);
+        let has_work = |view: MemoryView<'_>| view.ready().chain(view.leased()).any(may_claim);
+        self.memory.view(has_work)
+    }
+
+    /// Returns the issue that a claim of a worker would take now, with the state that it
+    /// was found in.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`].
+    pub(crate) fn next_for(
+        &self,
+        worker: &WorkerName,
+    ) -> Result<(Option<String>, String), StoreError> {
+        let may_claim = self.claimable_by(worker);
+        self.memory.view(|view| {
+            let ready = view.ready().find(|row| may_claim(row));
+            let stale = view.leased().filter(|row| may_claim(row));
+            let offered = ready.into_iter().chain(stale);
+            let next = offered.min_by_key(|row| (row.issue.priority, row.issue.id.clone()));
+            let next = next.map(|row| row.issue.id.to_string());
+            (next, view.snapshot_ref())
+        })
+    }
+
+    /// Returns whether a worker may claim an issue now.
+    fn claimable_by(&self, worker: &WorkerName) -> impl Fn(&IssueRow) -> bool + '_ {
         let left_out = self.left_out();
         let wish = self.claim_request(worker);
         let seen = clock::observe();
-        self.memory.view(|view| {
-            view.ready().chain(view.leased()).any(|row| {
-                self.settings.selection.admits(&row.issue)
-                    && !left_out.contains(&*row.issue.id)
-                    && lease::claimable(&row.issue, &wish, &seen)
-            })
-        })
+        move |row| {
+            self.settings.selection.admits(&row.issue)
+                && !left_out.contains(&*row.issue.id)
+                && lease::claimable(&row.issue, &wish, &seen)
+        }
     }
 }

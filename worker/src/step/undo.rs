@@ -83,7 +83,25 @@ impl Lane {
         };
         tracing::warn!(step = %step_id, "{text}");
         failure.note(&text);
+        self.warn_checked_out(failure);
         Ok(())
+    }
+
+    /// Names the worktree in which a person has the target checked out: what was taken
+    /// back is among its files still, and a commit there brings it back.
+    fn warn_checked_out(&self, failure: &mut StepFailure) {
+        let landing = &self.batch.landing;
+        let Some(worktree) = landing.checked_out() else {
+            return;
+        };
+        let text = format!(
+            "{} is checked out in {}, whose files still have that work: look at `git status` \
+             there before you commit",
+            landing.target(),
+            worktree.display()
+        );
+        tracing::warn!("{text}");
+        failure.note(&text);
     }
 
     /// Adopts the landing of an earlier attempt, whose harness died before the

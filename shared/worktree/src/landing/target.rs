@@ -175,6 +175,12 @@ impl Landing {
         }
     }
 
+    /// Returns the worktree that has the target checked out, where there is one.
+    pub fn checked_out(&self) -> Option<PathBuf> {
+        let git = self.open().ok()?;
+        checked_out_in(&git, &self.reference())
+    }
+
     pub(super) fn refuse_checked_out(&self, git: &Repository) -> Result<(), LandingError> {
         match checked_out_in(git, &self.reference()) {
             None => Ok(()),

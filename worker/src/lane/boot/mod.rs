@@ -137,15 +137,7 @@ impl Lane {
     /// Writes the session of a booted lane; returns the issue that a claim would
     /// take now.
     fn write_booted(&mut self) -> Result<Option<String>, BootError> {
-        let selection = &self.batch.settings.selection;
-        let left_out = self.batch.left_out();
-        let (next_target, snapshot) = self.batch.memory.view(|view| {
-            let mut ready = view.ready();
-            let next = ready
-                .find(|row| selection.admits(&row.issue) && !left_out.contains(&*row.issue.id));
-            let next = next.map(|row| row.issue.id.to_string());
-            (next, view.snapshot_ref())
-        })?;
+        let (next_target, snapshot) = self.batch.next_for(&self.worker_id)?;
         let next_step = next_target.as_ref().map_or_else(
             || "no issue is ready".to_owned(),
             |issue| format!("claim {issue}"),

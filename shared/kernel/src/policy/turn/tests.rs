@@ -160,6 +160,20 @@ fn limits_deny_before_any_rule() {
     assert_eq!(of(counts, ToolClass::Subagent), "calls.maxBranches");
 }
 
+#[test]
+fn a_policy_without_subagents_denies_them_before_they_begin() {
+    let policy = TurnPolicy::parse(&sealed(|document| {
+        document["calls"]["subagents"] = false.into();
+    }));
+    let policy = policy.unwrap();
+    let of = |class| {
+        let call = AgentCall::of(class, "x");
+        decide(&policy, &call, &CallCounts::default()).rule_id
+    };
+    assert_eq!(of(ToolClass::Subagent), "calls.subagents");
+    assert_eq!(of(ToolClass::Read), "read");
+}
+
 fn sealed(change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
     let mut document = serde_json::from_str(TurnPolicy::embedded_text()).unwrap();
     change(&mut document);
