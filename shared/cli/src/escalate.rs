@@ -68,6 +68,8 @@ pub(crate) struct EscalateAnswer<'a> {
     witness_ref: Option<&'a str>,
     /// The witness of the escalation's turn; null where there was none.
     turn_witness_ref: Option<&'a str>,
+    /// The witness of what the issue shows after the change; null where nothing changed.
+    change_witness_ref: Option<&'a str>,
 }
 
 impl EscalateArgs {
@@ -153,12 +155,7 @@ impl EscalateArgs {
             Ok(context) => context,
             // Nothing changes, so the issue need not be known.
             Err(_) if action == EscalationAction::Stop => {
-                let handed = CarriedOutEscalation {
-                    carried_out: CarriedOut::Nothing,
-                    step: None,
-                    witness_ref: None,
-                    turn_witness_ref: None,
-                };
+                let handed = CarriedOutEscalation::NOTHING;
                 return Ok((None, handed));
             }
             Err(error) => return Err(none(CliError::Context(error))),
@@ -267,6 +264,7 @@ fn answer(
             filed_issue_id: filed,
             witness_ref: handed.witness_ref.as_deref(),
             turn_witness_ref: handed.turn_witness_ref.as_deref(),
+            change_witness_ref: handed.change_witness_ref.as_deref(),
         },
         format!("{}\n{text}\n", describe(decision)),
     )

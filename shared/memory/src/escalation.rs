@@ -6,6 +6,7 @@ use crate::clock;
 use crate::error::{ChangeError, StoreError};
 use crate::issues::{Claimed, IssueMemory, NewIssue};
 use crate::projection::{self, ProjectionError};
+use crate::read_back::WrittenChange;
 use crate::witness;
 use premath_kernel::authority::{LeaseAuthority, StepIdentity};
 use premath_kernel::issue::Holder;
@@ -21,8 +22,10 @@ use premath_kernel::policy::escalation::{
     IssueContextError, SessionSource, blocked_notes, issue_context,
 };
 use premath_kernel::policy::retry::{Decision, EscalationAction, RetryOutcome};
+use premath_kernel::record::change_witness::FoundChange;
 use premath_kernel::record::session::session_id;
 use premath_kernel::record::trajectory::{RetryRecord, StepRow, action};
+use premath_kernel::turn::{Block, Discover, MutationReady};
 use std::path::Path;
 
 /// What is escalated, and in whose name.
@@ -42,7 +45,7 @@ pub struct Escalation<'a> {
     pub failure_classes: &'a [String],
     /// The failure's witnesses.
     pub witness_refs: &'a RefSet,
-    /// The folder of witnesses, for that of the escalation's turn.
+    /// The folder of witnesses, for those of the escalation's turn and of its change.
     pub witnesses: &'a Path,
 }
 
@@ -71,6 +74,19 @@ pub struct CarriedOutEscalation {
     pub witness_ref: Option<String>,
     /// The witness of the escalation's turn.
     pub turn_witness_ref: Option<String>,
+    /// The witness of what the issue shows after the change.
+    pub change_witness_ref: Option<String>,
+}
+
+impl CarriedOutEscalation {
+    /// One that changes nothing, and of which nothing was judged.
+    pub const NOTHING: Self = Self {
+        carried_out: CarriedOut::Nothing,
+        step: None,
+        witness_ref: None,
+        turn_witness_ref: None,
+        change_witness_ref: None,
+    };
 }
 
 impl IssueMemory {
@@ -113,12 +129,7 @@ impl IssueMemory {
         grant: impl FnOnce(&StepIdentity) -> EscalationGrant,
     ) -> Result<CarriedOutEscalation, ChangeError> {
         if escalation.decision.outcome == RetryOutcome::Escalate(EscalationAction::Stop) {
-            return Ok(CarriedOutEscalation {
-                carried_out: CarriedOut::Nothing,
-                step: None,
-                witness_ref: None,
-                turn_witness_ref: None,
-            });
+            return Ok(CarriedOutEscalation::NOTHING);
         }
         let (claimed, is_ours) = self.hold(authority, escalation)?;
         let done = self.change_held(&claimed, escalation, grant);
@@ -215,19 +226,21 @@ impl IssueMemory {
             failure_classes: escalation.failure_classes,
             witness_refs: escalation.witness_refs,
         };
-        let carried_out = match right {
-            None => CarriedOut::Nothing,
+        let witnesses = escalation.witnesses;
+        let (carried_out, change_witness_ref) = match right {
+            None => (CarriedOut::Nothing, None),
             // A follow-up of a follow-up is never filed.
             Some(EscalationRight::ToDiscover(_)) if is_follow_up(&claimed.row.issue) => {
-                CarriedOut::Nothing
+                (CarriedOut::Nothing, None)
             }
             Some(EscalationRight::ToBlock(ready)) => {
-                self.block(ready, blocked_notes(&report), None)?;
-                CarriedOut::Blocked
+                let reference = self.block_seen(ready, &report, witnesses)?;
+                (CarriedOut::Blocked, Some(reference))
             }
             Some(EscalationRight::ToDiscover(ready)) => {
                 let new = NewIssue::follow_up(&report, &claimed.row.issue);
-                CarriedOut::Discovered(self.discover(ready, new)?.issue.id.as_ref().into())
+                let (filed, reference) = self.discover_seen(ready, new, &report, witnesses)?;
+                (CarriedOut::Discovered(filed), Some(reference))
             }
         };
         Ok(CarriedOutEscalation {
@@ -235,7 +248,49 @@ impl IssueMemory {
             step: Some(step),
             witness_ref,
             turn_witness_ref,
+            change_witness_ref,
         })
+    }
+
+    /// Blocks the issue, and reads it back; returns the reference of the witness.
+    fn block_seen(
+        &self,
+        ready: MutationReady<Block>,
+        report: &EscalationReport<'_>,
+        witnesses: &Path,
+    ) -> Result<String, ChangeError> {
+        let mutation = ready.witness().clone();
+        self.block(ready, blocked_notes(report), None)?;
+        let change = WrittenChange {
+            witnesses,
+            step_id: report.step_id,
+            phase: "blocked",
+            mutation: &mutation,
+            issue_id: report.issue_id,
+        };
+        self.read_back(&change, FoundChange::is_blocked)
+    }
+
+    /// Files a follow-up, and reads it back; returns its id, and the reference of the
+    /// witness.
+    fn discover_seen(
+        &self,
+        ready: MutationReady<Discover>,
+        new: NewIssue,
+        report: &EscalationReport<'_>,
+        witnesses: &Path,
+    ) -> Result<(IssueId, String), ChangeError> {
+        let mutation = ready.witness().clone();
+        let filed = IssueId::from(self.discover(ready, new)?.issue.id.as_ref());
+        let change = WrittenChange {
+            witnesses,
+            step_id: report.step_id,
+            phase: "follow-up",
+            mutation: &mutation,
+            issue_id: &filed,
+        };
+        let reference = self.read_back(&change, |found| found.is_from(report.issue_id))?;
+        Ok((filed, reference))
     }
 }
 
@@ -277,7 +332,11 @@ pub fn escalation_row(
         Err(_) => "escalation_failed",
     };
     let refs = |handed: &CarriedOutEscalation| {
-        let refs = [&handed.witness_ref, &handed.turn_witness_ref];
+        let refs = [
+            &handed.witness_ref,
+            &handed.turn_witness_ref,
+            &handed.change_witness_ref,
+        ];
         refs.into_iter().flatten().map(String::as_str).collect()
     };
     let failure_classes = match outcome {

@@ -28,6 +28,7 @@ mod lock;
 pub mod observation;
 pub mod private;
 pub mod projection;
+pub mod read_back;
 pub mod report;
 pub mod roots;
 mod row;

@@ -82,10 +82,12 @@ fn each_rule_of_the_table_ends_as_it_says() {
         assert_eq!(row["status"], status, "{class}");
         assert!(row.get("lease").is_none(), "{row}");
         assert_eq!(scratch.issues().len() == 2, filed, "{class}");
-        assert_eq!(
-            rows(&scratch, "harness.escalation")[0]["resultClass"],
-            "escalated"
-        );
+        let escalated = &rows(&scratch, "harness.escalation")[0];
+        assert_eq!(escalated["resultClass"], "escalated");
+        // What the issue shows after the change has its witness.
+        let named = escalated["witnessRefs"].to_string();
+        assert_eq!(named.contains("/blocked/"), status == "blocked", "{named}");
+        assert_eq!(named.contains("/follow-up/"), filed, "{named}");
         scratch.no_process_left();
     }
 }

@@ -42,12 +42,7 @@ impl Gate {
         };
         let mut issue = self.issue.clone();
         let handed = if action == EscalationAction::Stop {
-            Ok(CarriedOutEscalation {
-                carried_out: CarriedOut::Nothing,
-                step: None,
-                witness_ref: None,
-                turn_witness_ref: None,
-            })
+            Ok(CarriedOutEscalation::NOTHING)
         } else {
             self.escalate_issue(series, decision, action, &mut issue)
         };

@@ -2,7 +2,7 @@
 //! blocking and discovering, nothing else (`contracts.md` 7).
 
 use super::stopped::Stopping;
-use crate::batch::{Filer, WrittenChange};
+use crate::batch::Filer;
 use crate::lane::Lane;
 use crate::settings::Revocation;
 use crate::witness;
@@ -16,6 +16,7 @@ use premath_kernel::record::change_witness::FoundChange;
 use premath_kernel::record::trajectory::{BlockedBy, RetryRecord};
 use premath_kernel::turn::{Block, MutationReady};
 use premath_memory::escalation::{CarriedOut, ESCALATION_PHASE};
+use premath_memory::read_back::WrittenChange;
 use premath_memory::{ChangeError, NewIssue};
 
 /// Returns what the issue keeps of the step that blocks it.
@@ -105,12 +106,15 @@ impl Lane {
         self.batch.memory.block(ready, notes, Some(by))?;
         self.batch.reached(Boundary::IssueBlocked);
         let change = WrittenChange {
+            witnesses: &self.batch.settings.roots.witnesses,
             step_id: report.step_id,
             phase: "blocked",
             mutation: &mutation,
             issue_id: report.issue_id,
         };
-        self.batch.read_back(&change, FoundChange::is_blocked)
+        self.batch
+            .memory
+            .read_back(&change, FoundChange::is_blocked)
     }
 
     /// Has the escalation's turn judged, and writes its witness.
