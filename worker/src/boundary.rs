@@ -12,7 +12,7 @@ const KILL_AT: &str = "PREMATH_KILL_AT";
 /// Names the boundary at which this process is stopped by SIGSTOP, likewise.
 const STOP_AT: &str = "PREMATH_STOP_AT";
 
-/// Names the boundary at which the thread that reaches it panics, likewise.
+/// Names the boundary at which each thread that reaches it panics, from an occurrence on.
 const PANIC_AT: &str = "PREMATH_PANIC_AT";
 
 /// How long a stop takes at most to reach every thread.
@@ -49,6 +49,12 @@ impl Trigger {
         };
         self.reached.fetch_add(1, Ordering::Relaxed) + 1 == at.occurrence
     }
+
+    /// Returns whether a boundary is the named one, in its occurrence or a later one.
+    fn is_past(&self, boundary: Boundary) -> bool {
+        let at = self.at.filter(|at| at.boundary == boundary);
+        at.is_some_and(|at| self.reached.fetch_add(1, Ordering::Relaxed) + 1 >= at.occurrence)
+    }
 }
 
 impl KillSwitch {
@@ -81,7 +87,7 @@ impl KillSwitch {
             // before the stop has reached it too.
             std::thread::sleep(STOPPED_WITHIN);
         }
-        let panics = self.panic.is_at(boundary);
+        let panics = self.panic.is_past(boundary);
         assert!(!panics, "{PANIC_AT} names this boundary");
     }
 }

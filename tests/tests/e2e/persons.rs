@@ -103,6 +103,40 @@ fn landed_work_that_they_reverted_is_not_adopted() {
     refs_are_accounted_for(&scratch);
 }
 
+#[test]
+fn landed_work_whose_revert_they_reverted_is_adopted() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    dies_at(&scratch, "target-advanced:1");
+    let commit = "echo theirs >> src/theirs.txt && git add -A && git commit -qm theirs";
+    let reverts = "git revert --no-edit HEAD && git revert --no-edit HEAD";
+    by_hand(&scratch, &theirs(&scratch).replace(commit, reverts));
+    // The work is not done again.
+    scratch.landing_batch("exit 1", "true").end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
+    every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_landing_that_is_taken_back_under_their_checkout_names_the_worktree() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let root = scratch.root.display();
+    checks_once(
+        &scratch,
+        &format!("git -C '{root}' checkout -q {TARGET}\nexit 1\n"),
+    );
+    let work = format!("git -C '{root}' checkout -qf main; {OWN}");
+    let batch = scratch.landing_batch(&work, "true");
+    let ended = batch.args(["--sandbox", "none"]).end().exits(1);
+    let events = ended.events();
+    let step = events.iter().find(|event| event["event"] == "step.ended");
+    let said = step.unwrap()["said"].to_string();
+    assert!(said.contains("whose files still have that work"), "{said}");
+    assert!(said.contains(&root.to_string()), "{said}");
+    by_hand(&scratch, &format!("git -C '{root}' checkout -qf main"));
+}
+
 /// Asserts that an issue that closed and was reopened is worked on again.
 fn is_worked_on_again(scratch: &Scratch) {
     let again = "echo again > src/again.txt";
@@ -110,17 +144,26 @@ fn is_worked_on_again(scratch: &Scratch) {
     assert_eq!(scratch.issue("a")["status"], "closed");
     let found = scratch.file_on(TARGET, "src/again.txt");
     assert_eq!(found.as_deref(), Some("again\n"));
-    // The first close has its row too.
+    // What it closed with before stays, and that close has its row, the first one.
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
     let steps = scratch.steps_of("a");
     assert_eq!(steps.len(), 2, "{steps:#?}");
+    for (step, generation) in steps.iter().zip(1..) {
+        assert_eq!(step["generation"], generation, "{steps:#?}");
+        assert!(step["landing"]["commit"].is_string(), "{steps:#?}");
+    }
     every_close_is_on_the_target(scratch);
     refs_are_accounted_for(scratch);
 }
 
 #[test]
 fn an_issue_reopened_after_a_death_behind_its_close_is_worked_on_again() {
-    for boundary in ["issue-closed:1", "row-written:1"] {
+    let boundaries = ["issue-closed:1", "row-written:1"].into_iter();
+    for (boundary, is_checked) in boundaries.flat_map(|at| [(at, false), (at, true)]) {
         let scratch = Scratch::with_issues(1, &[issue("a")]);
+        if is_checked {
+            checks_once(&scratch, "exit 0\n");
+        }
         dies_at(&scratch, boundary);
         assert_eq!(scratch.issue("a")["status"], "closed", "{boundary}");
         scratch.premath(["issue", "reopen", "a"]).end().exits(0);
@@ -131,6 +174,7 @@ fn an_issue_reopened_after_a_death_behind_its_close_is_worked_on_again() {
 #[test]
 fn an_issue_reopened_while_the_batch_continues_is_worked_on_again() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    checks_once(&scratch, "exit 0\n");
     dies_at(&scratch, "issue-closed:1");
     let work = r#"touch "$HOME/at-$PREMATH_ISSUE_ID"
 [ $PREMATH_ISSUE_ID != b ] || until [ -e "$HOME/go" ]; do sleep 0.02; done
@@ -144,7 +188,34 @@ echo again > "src/again-$PREMATH_ISSUE_ID.txt""#;
     assert_eq!(scratch.issue("a")["status"], "closed");
     let found = scratch.file_on(TARGET, "src/again-a.txt");
     assert_eq!(found.as_deref(), Some("again\n"));
-    assert_eq!(scratch.steps_of("a").len(), 2);
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
+    let steps = scratch.steps_of("a");
+    assert_eq!(steps.len(), 2, "{steps:#?}");
+    assert_eq!(steps[0]["generation"], 1, "{steps:#?}");
+    assert!(steps[0]["landing"]["commit"].is_string(), "{steps:#?}");
     every_close_is_on_the_target(&scratch);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
+fn a_target_that_is_set_back_after_each_landing_is_given_up() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let root = scratch.root.display();
+    let back = format!("git -C '{root}' update-ref refs/heads/{TARGET} main\n");
+    checks_once(&scratch, &back);
+    let batch = scratch.landing_batch(OWN, "true");
+    batch.args(["--sandbox", "none"]).end().exits(1);
+    let steps = scratch.steps_of("a");
+    let (moved, failed) = steps.split_at(8);
+    for step in moved {
+        let interrupted = serde_json::json!(["step_interrupted"]);
+        assert_eq!(step["failureClasses"], interrupted, "{step:#}");
+    }
+    assert!(!failed.is_empty());
+    for step in failed {
+        let unusable = serde_json::json!(["landing_target_unusable"]);
+        assert_eq!(step["failureClasses"], unusable, "{step:#}");
+    }
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     refs_are_accounted_for(&scratch);
 }

@@ -257,22 +257,27 @@ exit 1"#;
 }
 
 #[test]
-fn an_attempt_whose_lane_panics_has_its_row_and_counts() {
-    let scratch = Scratch::with_issues(2, &[issue("a")]);
-    let batch = scratch.landing_batch("echo a > src/a.txt", "true");
-    let ended = batch.env("PREMATH_PANIC_AT", "work-ended:1").end();
-    assert_eq!(scratch.issue("a")["status"], "closed", "{ended:?}");
+fn an_issue_whose_attempts_panic_takes_no_more_lanes_than_the_policy_allows() {
+    let scratch = Scratch::with_issues(3, &[issue("a")]);
+    let batch = || scratch.landing_batch("echo a > src/a.txt", "true");
+    let ended = batch().env("PREMATH_PANIC_AT", "work-ended").end().exits(1);
     let rows = scratch.steps_of("a");
-    let classes: Vec<&Value> = rows.iter().map(|row| &row["failureClasses"]).collect();
-    let expected = [&serde_json::json!(["lane_panicked"]), &Value::Null];
-    assert_eq!(classes, expected, "{rows:#?}");
-    let generations: Vec<&Value> = rows.iter().map(|row| &row["generation"]).collect();
-    assert_eq!(generations, [1, 2]);
-    let attempts = ended
+    let panicked = serde_json::json!(["lane_panicked"]);
+    for (row, (generation, decision)) in rows.iter().zip([(1, "retry"), (2, "escalate")]) {
+        assert_eq!(row["failureClasses"], panicked, "{row:#}");
+        assert_eq!(row["generation"], generation);
+        assert_eq!(row["retry"]["decision"], decision, "{row:#}");
+    }
+    assert_eq!(rows.len(), 2, "{rows:#?}");
+    let lost = ended
         .events()
         .into_iter()
-        .filter(|event| event["event"] == "step.ended");
-    let attempts: Vec<Value> = attempts.map(|event| event["attempt"].clone()).collect();
-    assert_eq!(attempts, [2]);
+        .filter(|event| event["event"] == "lane.given_up");
+    assert_eq!(lost.count(), 2);
+    let row = scratch.issue("a");
+    assert_eq!(row["status"], "open");
+    assert!(row["lease"].is_null(), "{row:#}");
     scratch.premath(["audit"]).end().exits(0);
+    batch().end();
+    assert_eq!(scratch.issue("a")["status"], "closed");
 }

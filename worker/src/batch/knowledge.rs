@@ -35,9 +35,15 @@ pub(super) struct Knowledge {
     pub(super) account: Account,
     /// The issues that failed in one batch after another.
     pub(super) streaks: FailureStreaks,
+    /// How often others moved the target under what landed of an issue.
+    moved: BTreeMap<IssueId, u32>,
     /// How many issues this batch gave up; set when it ends.
     given_up: Option<u64>,
 }
+
+/// How often others may move the target under what landed of an issue before its
+/// attempts fail by that.
+const MOVED_MAX: u32 = 8;
 
 impl Knowledge {
     /// Reads what the trajectory reports.
@@ -180,6 +186,15 @@ impl Batch {
             .filter(|(_, (batch, _))| batch.as_ref() == Some(&self.id))
             .map(|(issue, (_, record))| (issue.as_str(), record.as_ref()));
         self.landing.check(ours).map(Some)
+    }
+
+    /// Counts that others moved the target under what landed of an issue; returns whether
+    /// another attempt may begin for it uncharged.
+    pub(crate) fn may_land_again(&self, issue_id: &IssueId) -> bool {
+        let mut knowledge = self.knowledge();
+        let moved = knowledge.moved.entry(issue_id.clone()).or_default();
+        *moved = moved.saturating_add(1);
+        *moved <= MOVED_MAX
     }
 
     /// Returns how many attempts of an issue failed by themselves so far.

@@ -9,9 +9,12 @@ use premath_kernel::issue::handoff::{HandoffResult, NextAction};
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::{IssueId, StepId, WorkerName};
 use premath_kernel::json::token;
+use premath_kernel::policy::retry;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
-use premath_kernel::record::trajectory::{CrossingResult, StepRow, WorldRecord, action};
+use premath_kernel::record::trajectory::{
+    CrossingResult, RetryRecord, StepRow, WorldRecord, action,
+};
 use premath_kernel::record::world::WorldSelection;
 use premath_memory::{IssueRow, StoreError, clock};
 use premath_worktree::landing::{LandedMark, LandingError};
@@ -31,9 +34,8 @@ fn blocked_by(row: &IssueRow) -> Option<BlockedBy> {
     serde_json::from_value(by).ok()
 }
 
-/// Returns the closes that an issue's row names, each with its time: the last one, and
-/// the one before the issue was reopened. That one has no time any more: it is old, and
-/// its row comes before those of later attempts.
+/// Returns the closes that an issue's row names, each with its time: the one before the
+/// issue was reopened, and the last one. The first has no time any more: it is old.
 fn closes(row: &IssueRow) -> impl Iterator<Item = (ClosedIssue, String)> {
     let issue = &row.issue;
     let of = |step_id: &str, status: &Status, generation: Option<u64>| ClosedIssue {
@@ -49,15 +51,14 @@ fn closes(row: &IssueRow) -> impl Iterator<Item = (ClosedIssue, String)> {
         let closed = of(step, &issue.status, None);
         (closed, row.text_of("closed_at"))
     });
-    let before = issue.reopened_from.as_deref().map(|step| {
-        let generation = StepId::from(step).generation();
+    let before = issue.reopened().map(|(step, generation)| {
         let closed = ClosedIssue {
             instruction_ref: None,
-            ..of(step, &Status::Closed, Some(generation))
+            ..of(&step, &Status::Closed, Some(generation))
         };
         (closed, String::new())
     });
-    last.into_iter().chain(before)
+    before.into_iter().chain(last)
 }
 
 impl Batch {
@@ -96,15 +97,15 @@ impl Batch {
         self.memory.view(|view| {
             for row in view.rows() {
                 let issue = token::encode_branch(&row.issue.id);
-                let step = |step: &Option<Box<str>>| step.as_deref().map(StepId::from);
-                let closed_by = step(&row.issue.closed_by_step).filter(is_written);
-                let reopened_from = step(&row.issue.reopened_from).filter(is_written);
-                if closed_by.is_some() {
+                let closed_by = row.issue.closed_by_step.as_deref().map(StepId::from);
+                if closed_by.is_some_and(|step| is_written(&step)) {
                     closed.insert(issue, u64::MAX);
                     continue;
                 }
-                if let Some(step) = reopened_from {
-                    closed.insert(issue.clone(), step.generation());
+                if let Some((step, generation)) = row.issue.reopened()
+                    && is_written(&step)
+                {
+                    closed.insert(issue.clone(), generation);
                 }
                 if at == RecoverAt::End && row.issue.lease.is_none() {
                     unleased.insert(issue, row.issue.lease_generation);
@@ -129,7 +130,7 @@ impl Batch {
         let step_id = StepId::of(&claim.owner, &claim.issue_id, claim.generation);
         let has_ended = self.memory.view(|view| {
             let row = view.row(&claim.issue_id)?;
-            let closed = row.issue.closed_by_step.as_deref() == Some(&*step_id);
+            let closed = row.issue.was_closed_by(&step_id);
             let blocked = blocked_by(row).is_some_and(|by| by.step_id == step_id);
             Some(closed || blocked)
         })?;
@@ -145,7 +146,12 @@ impl Batch {
         row.next_step = Some(NextAction::ClaimNext.as_str().to_owned());
         row.worker_id = Some(WorkerName::from(claim.owner.as_str()));
         row.issue_id = Some(claim.issue_id.clone());
-        row.failure_classes = vec![FailureClass::LanePanicked.as_str().to_owned()];
+        let class = FailureClass::LanePanicked.as_str();
+        row.failure_classes = vec![class.to_owned()];
+        // The issue is left alone in this batch where the policy ends its attempts.
+        let earlier = self.earlier_failures(&claim.issue_id);
+        let decision = retry::decide_next(&self.settings.retry, &[class], earlier);
+        row.retry = Some(RetryRecord::from(&decision));
         Ok(self.record(&row)?)
     }
 
@@ -160,8 +166,8 @@ impl Batch {
             return Ok(None);
         };
         let reopened = self.memory.view(|view| {
-            let step = view.issue(issue_id)?.reopened_from.as_deref()?;
-            Some(StepId::from(step).generation())
+            let (_, generation) = view.issue(issue_id)?.reopened()?;
+            Some(generation)
         });
         // Where issue memory cannot be read, the work is done again.
         let last = reopened.map_or(u64::MAX, |last| last.unwrap_or(0));
@@ -242,14 +248,36 @@ impl Batch {
                 .map(|(closed, _)| closed)
                 .collect()
         })?;
-        for closed in closed {
-            if self.trajectory.has_step(&closed.step_id)? {
-                continue;
-            }
+        closed
+            .iter()
+            .try_for_each(|closed| self.recover_closed(closed))
+    }
+
+    /// Gives the close of an issue before it was reopened its row, where it has none.
+    ///
+    /// # Errors
+    ///
+    /// [`BatchError`].
+    pub(crate) fn recover_reopened(&self, issue_id: &IssueId) -> Result<(), BatchError> {
+        let closes = self.memory.view(|view| {
+            let row = view
+                .row(issue_id)
+                .filter(|row| !row.issue.status.is_terminal());
+            row.into_iter().flat_map(closes).collect::<Vec<_>>()
+        })?;
+        closes
+            .iter()
+            .try_for_each(|(closed, _)| self.recover_closed(closed))
+    }
+
+    /// Gives the step that closed an issue its row, where it has none.
+    fn recover_closed(&self, closed: &ClosedIssue) -> Result<(), BatchError> {
+        if !self.trajectory.has_step(&closed.step_id)? {
             let prefix = &self.settings.witness_prefix;
             let mut row = closed.recovered_row(&self.id, prefix, clock::now().wall);
-            let landed = self.landing.landed(&closed.issue_id).ok().flatten();
-            let landed = landed.filter(|mark| mark.generation <= closed.generation);
+            let landing = &self.landing;
+            let landed = landing.landed_until(&closed.issue_id, closed.generation);
+            let landed = landed.ok().flatten();
             row.landing = landed.map(|mark| self.landing.record(&mark.commit));
             if row.landing.is_some() {
                 self.owe_push();

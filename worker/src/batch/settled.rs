@@ -25,7 +25,8 @@ impl Batch {
     /// [`LandingError`].
     pub(crate) fn landing_start(&self) -> Result<String, LandingError> {
         // Where issue memory cannot be read, nothing is built on.
-        let is_settled = |issue: &IssueId| self.is_settled(issue).unwrap_or(false);
+        let is_settled =
+            |issue: &IssueId, generation| self.is_settled(issue, generation).unwrap_or(false);
         self.landing.start(is_settled)
     }
 
@@ -36,17 +37,20 @@ impl Batch {
     ///
     /// [`LandingError`].
     pub(crate) fn settled_tip(&self) -> Result<String, LandingError> {
-        let is_settled = |issue: &IssueId| self.is_settled(issue).unwrap_or(false);
+        let is_settled =
+            |issue: &IssueId, generation| self.is_settled(issue, generation).unwrap_or(false);
         self.landing.settled_tip(is_settled)
     }
 
-    /// Returns whether a step closed an issue; `None` where issue memory cannot be read.
+    /// Returns whether a step closed an issue under a generation or a later one, also
+    /// where the issue was reopened since; `None` where issue memory cannot be read.
     /// An operator may close an issue whose work is unchecked: that proves nothing of it.
-    fn is_settled(&self, issue_id: &IssueId) -> Option<bool> {
+    fn is_settled(&self, issue_id: &IssueId, generation: u64) -> Option<bool> {
         let is_settled = |view: MemoryView<'_>| {
-            let issue = view.issue(issue_id);
-            issue.is_some_and(|issue| {
-                issue.status == Status::Closed && issue.closed_by_step.is_some()
+            view.issue(issue_id).is_some_and(|issue| {
+                let is_closed = issue.status == Status::Closed && issue.closed_by_step.is_some();
+                let reopened = issue.reopened();
+                is_closed || reopened.is_some_and(|(_, last)| generation <= last)
             })
         };
         self.memory.view(is_settled).ok()
@@ -72,7 +76,8 @@ impl Batch {
         _lock: &LandingLock,
     ) -> Result<Abandoned, LandingError> {
         // Where issue memory cannot be read, nothing is taken back on a guess.
-        let is_settled = |issue: &IssueId| self.is_settled(issue).unwrap_or(true);
+        let is_settled =
+            |issue: &IssueId, generation| self.is_settled(issue, generation).unwrap_or(true);
         let signer = self.settings.signer.as_ref();
         let taken = self.landing.take_back_unchecked(is_settled, signer)?;
         let mut found = Abandoned::Nothing;

@@ -34,7 +34,7 @@ impl Lane {
         let end = match self.check_in_turn(attempt, owner, queued, &landed) {
             Ok(CheckEnd::MayClose) if !is_there() => {
                 tracing::warn!(commit, "taken off the target while it was checked");
-                Err(StepFailure::of_interrupt().into())
+                Err(self.moved_meanwhile(attempt, queued.land_round()))
             }
             Ok(CheckEnd::MayClose) => match self.admitted(&mut attempt.log) {
                 Ok(ready) if self.may_close(queued) => return Ok(Some((ready, landed))),

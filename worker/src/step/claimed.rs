@@ -44,6 +44,10 @@ impl Lane {
     /// Goes to the world of the work; returns the commit and the branch that it
     /// begins at.
     fn begin_at(&mut self, attempt: &mut Attempt<'_>) -> Result<Base, StageError> {
+        let issue_id = &attempt.claim().issue_id;
+        if let Err(error) = attempt.batch.recover_reopened(issue_id) {
+            tracing::warn!(issue = %issue_id, %error, "an earlier close was not recorded");
+        }
         self.enter_requested_world(attempt)?;
         // Before the tip is read: what lands afterwards could conflict.
         if self.lands() {

@@ -242,9 +242,9 @@ impl Lane {
         }
     }
 
-    /// Refuses work of which the previous lease holder landed some since the step began.
-    /// The step's own mark is there where the target holds its work and could not be
-    /// moved.
+    /// Refuses work of an issue that a previous lease holder landed since the step began.
+    /// A mark of the step's own generation is not an earlier attempt's: the step was about
+    /// to land.
     fn refuse_landed(
         &self,
         attempt: &Attempt<'_>,
@@ -313,19 +313,23 @@ impl Lane {
     fn moved(&self, attempt: &Attempt<'_>, queued: &mut QueuedWork<'_>) -> Result<(), StageError> {
         match queued.moved() {
             true => Ok(()),
-            false => Err(self.moved_repeatedly(attempt, queued)),
+            false => Err(self.moved_repeatedly(&attempt.log, queued.land_round())),
         }
     }
 
     /// Returns the failure of work whose target others move.
-    pub(super) fn moved_repeatedly(
-        &self,
-        attempt: &Attempt<'_>,
-        queued: &QueuedWork<'_>,
-    ) -> StageError {
+    pub(super) fn moved_repeatedly(&self, log: &StepLog, round: usize) -> StageError {
         let text = format!("{} is being moved repeatedly", self.batch.landing.target());
-        let class = FailureClass::LandingTargetUnusable;
-        self.refusal(&attempt.log, queued.land_round(), class, &text)
+        self.refusal(log, round, FailureClass::LandingTargetUnusable, &text)
+    }
+
+    /// Returns the end of an attempt during which others took landed work off the target,
+    /// or moved it. It is not charged, until that has happened too often to its issue.
+    pub(super) fn moved_meanwhile(&self, attempt: &Attempt<'_>, round: usize) -> StageError {
+        match self.batch.may_land_again(&attempt.claim().issue_id) {
+            true => StepFailure::of_interrupt().into(),
+            false => self.moved_repeatedly(&attempt.log, round),
+        }
     }
 
     /// Lands work that changed nothing: what the step found is what the target

@@ -268,7 +268,7 @@ impl Lane {
         // What passed does not count: work ahead of it did not land.
         attempt.log.waited += std::mem::take(&mut queued.passed_took);
         let Some(phase) = queued.next_phase() else {
-            return Err(self.moved_repeatedly(attempt, queued));
+            return Err(self.moved_repeatedly(&attempt.log, queued.land_round()));
         };
         let verification = VerificationTask {
             phase,

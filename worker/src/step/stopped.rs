@@ -176,7 +176,7 @@ impl Lane {
         let step_id = stopping.log.step_id();
         let closed = self.batch.memory.view(|view| {
             view.issue(&stopping.claimed.claim.issue_id)
-                .is_some_and(|issue| issue.closed_by_step.as_deref() == Some(&step_id))
+                .is_some_and(|issue| issue.was_closed_by(&step_id))
         })?;
         stopping.is_closed |= closed;
         Ok(())

@@ -61,6 +61,7 @@ impl Lane {
             failure.note(&text);
             return Ok(());
         };
+        let is_off = matches!(undone, Undone::Reset | Undone::Reverted(_));
         let text = match undone {
             Undone::Reset => format!("{target} was reset to the commit before it"),
             Undone::Foreign => {
@@ -83,7 +84,9 @@ impl Lane {
         };
         tracing::warn!(step = %step_id, "{text}");
         failure.note(&text);
-        self.warn_checked_out(failure);
+        if is_off {
+            self.warn_checked_out(failure);
+        }
         Ok(())
     }
 
@@ -145,7 +148,7 @@ impl Lane {
         }
         let (commit, target) = (&mark.commit, self.batch.landing.target());
         tracing::warn!(commit, target, "taken off the target while it was verified");
-        Err(StepFailure::of_interrupt().into())
+        Err(self.moved_meanwhile(attempt, 0))
     }
 
     /// Takes an earlier attempt's landed work off the target where it does not
@@ -170,8 +173,9 @@ impl Lane {
         match self.batch.landing.tip() {
             Ok(tip) if tip != judged => {
                 tracing::warn!(judged, tip, "the target moved while landed work was judged");
-                *failure = *StepFailure::of_interrupt();
-                return;
+                let end = self.moved_meanwhile(attempt, 0);
+                *failure = StepFailure::default();
+                return self.absorb(failure, end);
             }
             Ok(_) => {}
             Err(error) => return self.absorb(failure, error),

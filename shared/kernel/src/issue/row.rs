@@ -9,6 +9,7 @@ mod schema;
 
 pub use lease::{Holder, Lease};
 
+use crate::json::id::StepId;
 use schemars::JsonSchema;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -268,6 +269,31 @@ fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64
     }
 }
 
+impl Issue {
+    /// Returns whether a step closed the issue, also where it was reopened since.
+    pub fn was_closed_by(&self, step_id: &str) -> bool {
+        let steps = [&self.closed_by_step, &self.reopened_from];
+        steps
+            .into_iter()
+            .any(|step| step.as_deref() == Some(step_id))
+    }
+
+    /// Returns the step that had closed the issue when it was last reopened, with the
+    /// generation of its lease. `None` also where no step of this issue can be meant: the
+    /// row may be another program's.
+    pub fn reopened(&self) -> Option<(StepId, u64)> {
+        let step_id = StepId::from(self.reopened_from.as_deref()?);
+        let generation = step_id.generation();
+        let is_own = step_id.ends_with(&format!(".{}.{generation}", self.id));
+        // A lease of another program has no generation.
+        let is_past = match self.lease.as_ref().map(|lease| lease.generation) {
+            None | Some(0) => generation <= self.lease_generation,
+            Some(now) => generation < now,
+        };
+        (is_own && is_past).then_some((step_id, generation))
+    }
+}
+
 impl<'de> Deserialize<'de> for Issue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let wire = Wire::deserialize(deserializer)?;
@@ -494,6 +520,30 @@ mod tests {
         assert_eq!(issue.priority, 2);
         assert_eq!(&*issue.issue_type, "task");
         assert_eq!(issue.lease_generation, 0);
+    }
+
+    #[test]
+    fn a_step_that_closed_it_before_it_was_reopened_is_one_of_its_own_past() {
+        let reopened = |step: &str, rest: &str| {
+            let row =
+                format!(r#"{{"id":"a.b","reopened_from":"{step}","lease_generation":3{rest}}}"#);
+            let issue: Issue = serde_json::from_str(&row).unwrap();
+            assert!(issue.was_closed_by(step) && !issue.was_closed_by("w.a.b.9"));
+            issue.reopened().map(|(_, generation)| generation)
+        };
+        assert_eq!(reopened("worker.1.a.b.3", ""), Some(3));
+        // Of another issue, of a generation to come, without one, of the lease in force.
+        for step in [
+            "worker.1.c.3",
+            "worker.1.a.b.4",
+            "worker.1.a.b",
+            "worker.1.a.b.03",
+        ] {
+            assert_eq!(reopened(step, ""), None, "{step}");
+        }
+        let leased = r#","lease":{"lease_id":"l","owner":"w","generation":3}"#;
+        assert_eq!(reopened("w.a.b.3", leased), None);
+        assert_eq!(reopened("w.a.b.2", leased), Some(2));
     }
 
     #[test]

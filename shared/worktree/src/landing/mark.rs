@@ -64,6 +64,31 @@ impl Landing {
     ///
     /// [`LandingError`].
     pub fn landed(&self, issue_id: &IssueId) -> Result<Option<LandedMark>, LandingError> {
+        self.latest(issue_id, |mark, tip| mark.is_on(tip))
+    }
+
+    /// Returns the latest landing of an issue up to a generation whose commit is on the
+    /// target, also where its work was reverted since.
+    ///
+    /// # Errors
+    ///
+    /// [`LandingError`].
+    pub fn landed_until(
+        &self,
+        issue_id: &IssueId,
+        generation: u64,
+    ) -> Result<Option<LandedMark>, LandingError> {
+        self.latest(issue_id, |mark, tip| {
+            let is_held = || holds(mark.git, tip, &mark.commit.to_string());
+            Ok(mark.generation <= generation && is_held()?)
+        })
+    }
+
+    fn latest(
+        &self,
+        issue_id: &IssueId,
+        counts: impl Fn(&FoundMark<'_>, Oid) -> Result<bool, git2::Error>,
+    ) -> Result<Option<LandedMark>, LandingError> {
         let failed = "look for landed work";
         if !self.merges() {
             return Ok(None);
@@ -75,7 +100,7 @@ impl Landing {
             .map_err(LandingError::git(failed))?;
         let found = marks.flatten().filter_map(|mark| {
             let mark = FoundMark::of(&git, &mark)?;
-            let is_there = mark.is_on(tip).unwrap_or(false);
+            let is_there = counts(&mark, tip).unwrap_or(false);
             is_there.then(|| LandedMark {
                 commit: mark.commit.to_string(),
                 generation: mark.generation,
@@ -86,12 +111,16 @@ impl Landing {
 
     /// Returns the commit that a step begins at: the target's tip, or what came
     /// before the work on it that is yet to pass its check, for that may be
-    /// taken back. `is_settled` says whether the work of an issue passed.
+    /// taken back. `is_settled` says whether what landed of an issue under
+    /// a generation passed.
     ///
     /// # Errors
     ///
     /// [`LandingError`].
-    pub fn start(&self, is_settled: impl Fn(&IssueId) -> bool) -> Result<String, LandingError> {
+    pub fn start(
+        &self,
+        is_settled: impl Fn(&IssueId, u64) -> bool,
+    ) -> Result<String, LandingError> {
         match self.rule().defers_close() {
             true => self.settled_tip(is_settled),
             false => self.tip(),
@@ -110,7 +139,7 @@ impl Landing {
     /// [`LandingError`].
     pub fn settled_tip(
         &self,
-        is_settled: impl Fn(&IssueId) -> bool,
+        is_settled: impl Fn(&IssueId, u64) -> bool,
     ) -> Result<String, LandingError> {
         let failed = "look for landings under way";
         let git = self.open()?;
@@ -139,7 +168,7 @@ impl Landing {
     /// [`LandingError`].
     pub fn take_back_unchecked(
         &self,
-        is_settled: impl Fn(&IssueId) -> bool,
+        is_settled: impl Fn(&IssueId, u64) -> bool,
         signer: Option<&Signer>,
     ) -> Result<Vec<(String, Undone)>, LandingError> {
         let failed = "look for landings under way";
@@ -251,7 +280,7 @@ impl Landing {
 /// not count: a mark may be on work that its step found there.
 fn unsettled(
     git: &Repository,
-    is_settled: impl Fn(&IssueId) -> bool,
+    is_settled: impl Fn(&IssueId, u64) -> bool,
 ) -> Result<BTreeSet<Oid>, git2::Error> {
     let marks = git.references_glob(&format!("{MARKS}/*"))?;
     Ok(marks
@@ -259,7 +288,7 @@ fn unsettled(
         .filter_map(|mark| FoundMark::of(git, &mark))
         .filter(|mark| {
             let issue_id = mark.landed();
-            issue_id.is_some_and(|issue_id| !is_settled(&issue_id))
+            issue_id.is_some_and(|issue_id| !is_settled(&issue_id, mark.generation))
         })
         .map(|mark| mark.commit)
         .collect())
@@ -271,7 +300,7 @@ fn unsettled(
 fn unchecked(
     git: &Repository,
     tip: Oid,
-    is_settled: impl Fn(&IssueId) -> bool,
+    is_settled: impl Fn(&IssueId, u64) -> bool,
 ) -> Result<Vec<Oid>, git2::Error> {
     let mut sought = BTreeSet::new();
     for commit in unsettled(git, &is_settled)? {

@@ -3,9 +3,10 @@
 use super::{Advance, Landing, LandingError, holds};
 use crate::merged_index::clashes;
 use crate::signing::{Signer, SigningError, write_commit};
-use git2::{Commit, Oid, Repository};
+use git2::{Commit, Oid, Repository, Sort};
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::trailers::LandingTrailers;
+use std::collections::BTreeSet;
 
 /// Why the harness itself reverts a landing.
 const FAILED_CHECK: &str = "which failed the check after its landing";
@@ -230,31 +231,43 @@ fn is_chain(git: &Repository, commits: &[String]) -> bool {
 /// Returns whether the harness or a person reverted a landed commit between it and a
 /// tip: its work is gone although the tip holds the commit.
 pub(super) fn is_reverted(git: &Repository, tip: Oid, landed: Oid) -> Result<bool, git2::Error> {
-    // As git says it, and as the harness does, whatever its reason.
-    let (by_git, by_us) = (format!("This reverts commit {landed}."), named(landed));
     let mut after = git.revwalk()?;
+    after.set_sorting(Sort::TOPOLOGICAL)?;
     after.push(tip)?;
     after.hide(landed)?;
-    for commit in after {
-        let commit = git.find_commit(commit?)?;
+    // The newest first: a revert that is itself reverted does not count.
+    let mut undone = BTreeSet::new();
+    for id in after {
+        let id = id?;
+        if undone.contains(&id) {
+            continue;
+        }
+        let commit = git.find_commit(id)?;
         let message = String::from_utf8_lossy(commit.message_bytes());
-        if message
-            .lines()
-            .any(|line| line == by_git || line.starts_with(&by_us))
-        {
-            return Ok(true);
+        // The text of a landing is not the harness's.
+        if LandingTrailers::parse(&message).ok().flatten().is_none() {
+            undone.extend(reverted_by(&message));
         }
     }
-    Ok(false)
+    Ok(undone.contains(&landed))
+}
+
+/// Returns the commits that a commit reverts, by its message: as git writes it, or the
+/// harness, but not in its first line.
+fn reverted_by(message: &str) -> impl Iterator<Item = Oid> {
+    const DIGITS: usize = 40;
+    message.lines().skip(1).filter_map(|line| {
+        let by_us = line.strip_prefix("Reverts ");
+        let rest = by_us.or_else(|| line.strip_prefix("This reverts commit "))?;
+        let (id, rest) = rest.split_at_checked(DIGITS)?;
+        let is_whole = rest.starts_with(',') || (by_us.is_none() && rest.starts_with('.'));
+        Oid::from_str(id).ok().filter(|_| is_whole)
+    })
 }
 
 /// Returns the line by which a revert names what it reverts.
 fn reason(landed: Oid, why: &str) -> String {
-    format!("{}{why}.", named(landed))
-}
-
-fn named(landed: Oid) -> String {
-    format!("Reverts {landed}, ")
+    format!("Reverts {landed}, {why}.")
 }
 
 /// Writes the commit that reverts another on a tip, and says why; `None` where they

@@ -70,8 +70,8 @@ const VARIABLES: [(SetBy, &str, &str); 55] = [
     (
         Operator,
         "PREMATH_PANIC_AT",
-        "for tests: the boundary at which the thread panics that reaches it, as `<boundary>` or \
-         `<boundary>:<occurrence>`",
+        "for tests: the boundary at which each thread panics that reaches it, as `<boundary>` or \
+         `<boundary>:<first occurrence>`",
     ),
     (Operator, "PREMATH_SANDBOX", "`--sandbox`"),
     (Operator, "PREMATH_SANDBOX_IMAGE", "`--sandbox-image`"),

@@ -36,7 +36,7 @@ impl Lane {
     fn take_up_here(&mut self, step: &SessionStep) -> Result<Option<String>, BootError> {
         let closed = self.batch.memory.view(|view| {
             view.issue(&step.issue_id)
-                .is_some_and(|issue| issue.closed_by_step.as_deref() == Some(&step.step_id))
+                .is_some_and(|issue| issue.was_closed_by(&step.step_id))
         })?;
         if self.session.as_ref().and_then(|s| s.next_step.as_deref()) != Some(TAKING_UP) {
             self.refuse_moved(step)?;

@@ -118,12 +118,12 @@ fn a_mark_is_found_while_the_folders_of_others_come_and_go() {
 }
 
 /// Says that the work of some issues passed, and no other.
-fn settled(passed: &[&str]) -> impl Fn(&IssueId) -> bool {
-    move |issue| passed.iter().any(|one| **one == **issue)
+fn settled(passed: &[&str]) -> impl Fn(&IssueId, u64) -> bool {
+    move |issue, _| passed.iter().any(|one| **one == **issue)
 }
 
 /// Takes back what is unchecked; returns how many landings were taken off the target.
-fn taken_back(landing: &Landing, is_settled: impl Fn(&IssueId) -> bool) -> usize {
+fn taken_back(landing: &Landing, is_settled: impl Fn(&IssueId, u64) -> bool) -> usize {
     let taken = landing.take_back_unchecked(is_settled, None).unwrap();
     let is_off = |(_, undone): &&(String, Undone)| *undone != Undone::Conflict;
     taken.iter().filter(is_off).count()
@@ -199,10 +199,42 @@ fn a_step_begins_below_what_is_yet_to_be_checked_and_others_built_upon() {
 }
 
 #[test]
+fn a_revert_that_holds_counts_and_no_text_of_a_landing() {
+    let (_folder, git) = repository();
+    let first = git.head().unwrap().target().unwrap();
+    let landed = commit(&git, "a: one", &[first]);
+    let by_git = format!("Revert \"a: one\"\n\nThis reverts commit {landed}.\n");
+    let by_us = format!("Revert \"a: one\"\n\nReverts {landed}, which was left unchecked.\n");
+    let of_merge =
+        format!("Revert\n\nThis reverts commit {landed}, reversing\nchanges made to {first}.\n");
+    let in_subject = format!("Reverts {landed}, x: an issue's id and title\n");
+    let of_another = format!("Revert\n\nThis reverts commit {first}.\n");
+    let unfinished = format!("Revert\n\nReverts {landed}\n");
+    let in_landing = format!("{by_git}\n{}", trailers_of("b", &landed.to_string()));
+    for (message, expected) in [
+        (&by_git, true),
+        (&by_us, true),
+        (&of_merge, true),
+        (&in_subject, false),
+        (&of_another, false),
+        (&unfinished, false),
+        (&in_landing, false),
+    ] {
+        let tip = commit(&git, message, &[landed]);
+        let found = is_reverted(&git, tip, landed).unwrap();
+        assert_eq!(found, expected, "{message}");
+    }
+    let revert = commit(&git, &by_git, &[landed]);
+    let again = format!("Reapply \"a: one\"\n\nThis reverts commit {revert}.\n");
+    let again = commit(&git, &again, &[revert]);
+    assert!(!is_reverted(&git, again, landed).unwrap());
+}
+
+#[test]
 fn a_step_does_not_begin_with_what_is_taken_back_while_it_looks() {
     let (_folder, _git, landing, commits) = three_landings(true);
     let taken = std::cell::Cell::new(false);
-    let is_settled = |_: &IssueId| {
+    let is_settled = |_: &IssueId, _: u64| {
         if !taken.replace(true) {
             landing.take_back(&commits[2..], &"s".into(), None).unwrap();
             landing.unmark(&"b".into());
