@@ -128,6 +128,8 @@ pub(crate) enum Effect<C> {
     Ask(LaneIndex),
     /// Release a claim that its lane cannot release.
     Release(C),
+    /// Record the attempt of a lane that panicked, and release its claim.
+    EndPanicked(C),
     /// Signal a lane that there is no more work.
     Retire(LaneIndex),
     /// Make a spare worktree, if there is something to do in it.
@@ -405,7 +407,7 @@ impl Machine {
             MachineEvent::Panicked { lane, claim } => {
                 self.lanes[lane].becomes(LaneState::Retired);
                 self.stale = true;
-                effects.extend(claim.map(Effect::Release));
+                effects.extend(claim.map(Effect::EndPanicked));
             }
             MachineEvent::Woke => {
                 self.waiting_until = None;

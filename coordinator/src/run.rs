@@ -265,7 +265,8 @@ impl Shell<'_> {
                     self.lanes[lane].mend();
                     self.batch.interrupt.wake();
                 }
-                Effect::Release(claim) => self.release(&claim),
+                Effect::Release(claim) => self.release(&claim, None),
+                Effect::EndPanicked(claim) => self.end_panicked(&claim),
                 Effect::Retire(lane) => self.lanes[lane].retire(),
                 Effect::MakeSpare => self.make_spare(),
                 Effect::MakeLane => self.make_lane(),
@@ -514,22 +515,29 @@ impl Shell<'_> {
         if let Err(claim) = self.lanes[lane].dispatch(Box::new(claim)) {
             // Its thread ended; the panic that ended it is on its way.
             self.control.running.remove(&lane);
-            self.release(&claim);
+            self.release(&claim, None);
         }
     }
 
     /// Ends the attempt of a lane that panicked: it gets its row, and its issue is free.
-    fn release(&self, claim: &Claimed) {
+    fn end_panicked(&self, claim: &Claimed) {
+        let recorded = self.batch.record_panicked(&claim.claim);
+        let retry_at = recorded.unwrap_or_else(|error| {
+            tracing::error!(issue = %claim.claim.issue_id, %error, "the attempt was not recorded");
+            None
+        });
+        self.release(claim, retry_at);
+    }
+
+    /// Releases a claim that its lane cannot release, until a time where the policy waits.
+    fn release(&self, claim: &Claimed, retry_at: Option<jiff::Timestamp>) {
         self.batch.unreserve(&claim.claim);
         self.batch.step_lost(&claim.claim.owner.as_str().into());
-        if let Err(error) = self.batch.record_panicked(&claim.claim) {
-            tracing::error!(issue = %claim.claim.issue_id, %error, "the attempt was not recorded");
-        }
         let released = self.batch.memory.release(
             &self.batch.lease_authority(),
             &claim.claim.issue_id,
             claim.claim.key(),
-            None,
+            retry_at,
         );
         if let Err(error) = released {
             tracing::warn!(issue = %claim.claim.issue_id, %error, "the lease was not released");

@@ -165,7 +165,7 @@ fn a_panic_costs_its_lane_and_its_claim_and_never_the_batch() {
         },
         NOW,
     );
-    assert_eq!(effects, [Effect::Release("a")]);
+    assert_eq!(effects, [Effect::EndPanicked("a")]);
     assert_eq!(m.handle(ended(1), NOW), [Effect::Pass]);
     assert_eq!(m.handle(passed(&[(1, "a")]), NOW), [dispatch(1, "a")]);
     assert!(!m.idle().contains(&0));

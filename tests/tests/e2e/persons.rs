@@ -172,6 +172,22 @@ fn an_issue_reopened_after_a_death_behind_its_close_is_worked_on_again() {
 }
 
 #[test]
+fn a_checked_landing_stays_where_its_issue_is_deleted_after_a_death() {
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
+    checks_once(&scratch, "exit 0\n");
+    dies_at(&scratch, "issue-closed:1");
+    let delete = ["issue", "delete", "a", "--reason", "test"];
+    scratch.premath(delete).end().exits(0);
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    for id in ["a", "b"] {
+        let found = scratch.file_on(TARGET, &format!("src/{id}.txt"));
+        assert_eq!(found.as_deref(), Some("x\n"), "{id}");
+    }
+    assert_eq!(first_parents(&scratch).len(), 2);
+    refs_are_accounted_for(&scratch);
+}
+
+#[test]
 fn an_issue_reopened_while_the_batch_continues_is_worked_on_again() {
     let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
     checks_once(&scratch, "exit 0\n");
@@ -204,7 +220,9 @@ fn a_target_that_is_set_back_after_each_landing_is_given_up() {
     let back = format!("git -C '{root}' update-ref refs/heads/{TARGET} main\n");
     checks_once(&scratch, &back);
     let batch = scratch.landing_batch(OWN, "true");
-    batch.args(["--sandbox", "none"]).end().exits(1);
+    let ended = batch.args(["--sandbox", "none"]).end().exits(1);
+    // What others took off is not said to be taken back.
+    assert!(!ended.stderr.contains("was reset"), "{}", ended.stderr);
     let steps = scratch.steps_of("a");
     let (moved, failed) = steps.split_at(8);
     for step in moved {

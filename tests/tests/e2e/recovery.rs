@@ -259,14 +259,19 @@ exit 1"#;
 #[test]
 fn an_issue_whose_attempts_panic_takes_no_more_lanes_than_the_policy_allows() {
     let scratch = Scratch::with_issues(3, &[issue("a")]);
+    let settings = "[backoff]\nfixed_short = \"10ms\"\n";
+    fs::write(scratch.root.join("harness.toml"), settings).unwrap();
     let batch = || scratch.landing_batch("echo a > src/a.txt", "true");
     let ended = batch().env("PREMATH_PANIC_AT", "work-ended").end().exits(1);
     let rows = scratch.steps_of("a");
     let panicked = serde_json::json!(["lane_panicked"]);
-    for (row, (generation, decision)) in rows.iter().zip([(1, "retry"), (2, "escalate")]) {
+    // Nothing hands the issue up, as the row states.
+    let expected = [(1, "retry", Value::Null), (2, "escalate", "stop".into())];
+    for (row, (generation, decision, action)) in rows.iter().zip(expected) {
         assert_eq!(row["failureClasses"], panicked, "{row:#}");
         assert_eq!(row["generation"], generation);
         assert_eq!(row["retry"]["decision"], decision, "{row:#}");
+        assert_eq!(row["retry"]["action"], action, "{row:#}");
     }
     assert_eq!(rows.len(), 2, "{rows:#?}");
     let lost = ended

@@ -232,7 +232,9 @@ impl Batch {
         if new {
             knowledge.observe(row, &self.id);
         }
+        // A row that is recovered may be of an attempt before the one that runs.
         if row.action == action::WORKER_LOOP
+            && !row.recovered
             && let Some(issue_id) = &row.issue_id
         {
             knowledge.dispatched.remove(issue_id);

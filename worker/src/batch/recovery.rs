@@ -9,7 +9,7 @@ use premath_kernel::issue::handoff::{HandoffResult, NextAction};
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::{IssueId, StepId, WorkerName};
 use premath_kernel::json::token;
-use premath_kernel::policy::retry;
+use premath_kernel::policy::retry::{self, EscalationAction, retry_at};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
 use premath_kernel::record::trajectory::{
@@ -35,7 +35,8 @@ fn blocked_by(row: &IssueRow) -> Option<BlockedBy> {
 }
 
 /// Returns the closes that an issue's row names, each with its time: the one before the
-/// issue was reopened, and the last one. The first has no time any more: it is old.
+/// issue was reopened, and the last one. The time of the first is gone; it is not later
+/// than the last change.
 fn closes(row: &IssueRow) -> impl Iterator<Item = (ClosedIssue, String)> {
     let issue = &row.issue;
     let of = |step_id: &str, status: &Status, generation: Option<u64>| ClosedIssue {
@@ -56,7 +57,7 @@ fn closes(row: &IssueRow) -> impl Iterator<Item = (ClosedIssue, String)> {
             instruction_ref: None,
             ..of(&step, &Status::Closed, Some(generation))
         };
-        (closed, String::new())
+        (closed, row.text_of("updated_at"))
     });
     before.into_iter().chain(last)
 }
@@ -120,13 +121,14 @@ impl Batch {
         Ok(())
     }
 
-    /// Records the attempt of a lane that panicked: it failed by itself. Where it had
-    /// closed or blocked its issue, what is missing is recovered from the issue's row.
+    /// Records the attempt of a lane that panicked: it failed by itself. Returns when its
+    /// issue may be claimed again, where the policy waits. Where the attempt had closed or
+    /// blocked its issue, what is missing is recovered from the issue's row.
     ///
     /// # Errors
     ///
     /// [`BatchError`].
-    pub fn record_panicked(&self, claim: &Claim) -> Result<(), BatchError> {
+    pub fn record_panicked(&self, claim: &Claim) -> Result<Option<Timestamp>, BatchError> {
         let step_id = StepId::of(&claim.owner, &claim.issue_id, claim.generation);
         let has_ended = self.memory.view(|view| {
             let row = view.row(&claim.issue_id)?;
@@ -135,11 +137,11 @@ impl Batch {
             Some(closed || blocked)
         })?;
         if has_ended == Some(true) {
-            return Ok(());
+            return Ok(None);
         }
         let result = HandoffResult::LeaseReleased.as_str();
         let now = clock::now().wall;
-        let mut row = StepRow::new(step_id, action::WORKER_LOOP, result, now);
+        let mut row = StepRow::new(step_id.clone(), action::WORKER_LOOP, result, now);
         row.started_at = Some(now.into());
         row.generation = Some(claim.generation);
         row.batch_id = Some(self.id.clone());
@@ -148,11 +150,18 @@ impl Batch {
         row.issue_id = Some(claim.issue_id.clone());
         let class = FailureClass::LanePanicked.as_str();
         row.failure_classes = vec![class.to_owned()];
-        // The issue is left alone in this batch where the policy ends its attempts.
         let earlier = self.earlier_failures(&claim.issue_id);
         let decision = retry::decide_next(&self.settings.retry, &[class], earlier);
-        row.retry = Some(RetryRecord::from(&decision));
-        Ok(self.record(&row)?)
+        let is_last = decision.is_escalation();
+        row.retry = Some(RetryRecord {
+            // No turn hands the issue up: this batch leaves it alone.
+            action: is_last.then_some(EscalationAction::Stop),
+            ..RetryRecord::from(&decision)
+        });
+        self.record(&row)?;
+        let backoff = &self.settings.backoff;
+        let wait = backoff.wait_of(&decision.backoff_class, decision.attempt, &step_id);
+        Ok((!is_last).then(|| retry_at(now, wait)))
     }
 
     /// Returns the landing of an issue's work whose harness died before the close; none
@@ -229,13 +238,7 @@ impl Batch {
     }
 
     fn recover(&self, at: RecoverAt) -> Result<(), BatchError> {
-        let others = self
-            .knowledge()
-            .history
-            .open()
-            .iter()
-            .any(|open| open.batch_id != self.id && is_alive(&open.holder));
-        let grace = at.grace(others);
+        let grace = at.grace(self.others_run());
         let now = clock::now().wall;
         self.recover_blocked(grace, now)?;
         let has_row = |step: &StepId| self.trajectory.has_step(step).unwrap_or(false);
@@ -254,6 +257,7 @@ impl Batch {
     }
 
     /// Gives the close of an issue before it was reopened its row, where it has none.
+    /// While another batch runs, that is left to it.
     ///
     /// # Errors
     ///
@@ -265,9 +269,19 @@ impl Batch {
                 .filter(|row| !row.issue.status.is_terminal());
             row.into_iter().flat_map(closes).collect::<Vec<_>>()
         })?;
+        if closes.is_empty() || self.others_run() {
+            return Ok(());
+        }
         closes
             .iter()
             .try_for_each(|(closed, _)| self.recover_closed(closed))
+    }
+
+    /// Returns whether another batch runs on the issue store.
+    fn others_run(&self) -> bool {
+        let knowledge = self.knowledge();
+        let mut others = knowledge.history.open().iter();
+        others.any(|open| open.batch_id != self.id && is_alive(&open.holder))
     }
 
     /// Gives the step that closed an issue its row, where it has none.

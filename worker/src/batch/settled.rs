@@ -2,7 +2,6 @@
 //! died left unchecked.
 
 use super::Batch;
-use premath_kernel::issue::Status;
 use premath_kernel::json::id::IssueId;
 use premath_memory::{LandingLock, MemoryView};
 use premath_worktree::landing::{LandingError, Undone};
@@ -48,7 +47,7 @@ impl Batch {
     fn is_settled(&self, issue_id: &IssueId, generation: u64) -> Option<bool> {
         let is_settled = |view: MemoryView<'_>| {
             view.issue(issue_id).is_some_and(|issue| {
-                let is_closed = issue.status == Status::Closed && issue.closed_by_step.is_some();
+                let is_closed = issue.status.is_terminal() && issue.closed_by_step.is_some();
                 let reopened = issue.reopened();
                 is_closed || reopened.is_some_and(|(_, last)| generation <= last)
             })

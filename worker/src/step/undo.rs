@@ -50,6 +50,7 @@ impl Lane {
         let commit = landed.record().commit.clone();
         let signer = self.batch.settings.signer.as_ref();
         let target = self.batch.landing.target();
+        let was_there = self.batch.landing.has(&commit).unwrap_or(true);
         let undone = landed.undo(step_id, signer, failure.cut.is_some());
         if undone.is_err() && failure.cut.is_none() {
             // What failed is on the target, and others would be charged for it.
@@ -61,8 +62,9 @@ impl Lane {
             failure.note(&text);
             return Ok(());
         };
-        let is_off = matches!(undone, Undone::Reset | Undone::Reverted(_));
+        let is_off = was_there && matches!(undone, Undone::Reset | Undone::Reverted(_));
         let text = match undone {
+            Undone::Reset if !was_there => format!("{target} does not contain it any more"),
             Undone::Reset => format!("{target} was reset to the commit before it"),
             Undone::Foreign => {
                 format!("{target} holds the work in {commit}, which the step did not land")
@@ -173,9 +175,8 @@ impl Lane {
         match self.batch.landing.tip() {
             Ok(tip) if tip != judged => {
                 tracing::warn!(judged, tip, "the target moved while landed work was judged");
-                let end = self.moved_meanwhile(attempt, 0);
-                *failure = StepFailure::default();
-                return self.absorb(failure, end);
+                *failure = *StepFailure::of_interrupt();
+                return;
             }
             Ok(_) => {}
             Err(error) => return self.absorb(failure, error),
