@@ -4,11 +4,12 @@
 
 use crate::artifact;
 use crate::error::StoreError;
+use crate::untrusted::{SETTINGS_MAX, read_in_checkout};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::canonical::sha256_hex;
 use premath_kernel::turn::governance::{REGISTRY_PATHS, RegistryError, is_claimed};
 use premath_kernel::turn::{GOVERNANCE_CLAIM, GovernanceProfile, PolicyProvenance};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The claims cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +29,15 @@ pub enum ClaimError {
 
 /// Returns whether a repository claims the governance profile; one without a
 /// registry does not.
-fn claims_governance(repository: &Path) -> Result<bool, ClaimError> {
-    for path in REGISTRY_PATHS.map(|path| repository.join(path)) {
-        if let Some(registry) = artifact::read(&path)? {
+///
+/// # Errors
+///
+/// [`ClaimError`].
+pub fn claims_governance(repository: &Path) -> Result<bool, ClaimError> {
+    for file in REGISTRY_PATHS {
+        let registry = read_in_checkout(repository, Path::new(file), SETTINGS_MAX);
+        if let Some(registry) = registry.map_err(StoreError::from)? {
+            let path = repository.join(file);
             return is_claimed(&registry).map_err(|source| ClaimError::Registry { path, source });
         }
     }
@@ -79,6 +86,16 @@ impl GovernanceError {
     }
 }
 
+/// Reads a policy package: below the repository's root as steps may write it, and in
+/// another place of the operator's choice as it is.
+fn read_package(repository: &Path, package: &Path) -> Result<Option<Vec<u8>>, StoreError> {
+    let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    match package.components().all(is_plain) {
+        true => Ok(read_in_checkout(repository, package, SETTINGS_MAX)?),
+        false => artifact::read(&repository.join(package)),
+    }
+}
+
 /// The policy package that a repository's settings name (`[governance]`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyPackage {
@@ -103,7 +120,7 @@ impl PolicyPackage {
             return Ok(None);
         }
         let content = match &self.package {
-            Some(package) => artifact::read(&repository.join(package))?,
+            Some(package) => read_package(repository, Path::new(package))?,
             None => None,
         };
         let package_ref = self.package_ref.clone();
@@ -137,5 +154,51 @@ impl PolicyPackage {
             (Some(package), None, _) => format!("{package} does not exist ({class})"),
             _ => format!("is not pinned ({class})"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_a_step_may_put_in_the_place_of_a_governing_file_is_refused_and_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let registry = root.join("draft/CAPABILITY-REGISTRY.json");
+        fs::create_dir(root.join("draft")).unwrap();
+        let claims = format!(r#"{{"profileOverlayClaims": ["{GOVERNANCE_CLAIM}"]}}"#);
+        fs::write(&registry, claims).unwrap();
+        let content = b"package";
+        fs::write(root.join("package.json"), content).unwrap();
+        let pinned = PolicyPackage {
+            package: Some("package.json".to_owned()),
+            expected_digest: Some(format!("sha256:{}", sha256_hex(content))),
+            ..PolicyPackage::default()
+        };
+        assert!(pinned.profile(root).unwrap().is_some());
+        for file in [root.join("package.json"), registry] {
+            let kept = fs::read(&file).unwrap();
+            fs::remove_file(&file).unwrap();
+            mkfifoat(CWD, &file, Mode::RUSR | Mode::WUSR).unwrap();
+            pinned.profile(root).unwrap_err();
+            fs::remove_file(&file).unwrap();
+            symlink("/dev/zero", &file).unwrap();
+            pinned.profile(root).unwrap_err();
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, kept).unwrap();
+        }
+        // Another place is the operator's choice.
+        let elsewhere = tempfile::tempdir().unwrap();
+        let package = elsewhere.path().join("package.json");
+        fs::write(&package, content).unwrap();
+        let pinned = PolicyPackage {
+            package: package.to_str().map(str::to_owned),
+            ..pinned
+        };
+        assert!(pinned.profile(root).unwrap().is_some());
     }
 }

@@ -58,10 +58,34 @@ pub(crate) fn write_another(
     for name in std::iter::once(phase.to_owned()).chain(later) {
         free = name;
         let file = artifact::of_step(folder, step_id, &free, "json");
-        match artifact::read(&file)? {
-            Some(bytes) if serde_json::from_slice(&bytes).ok().as_ref() != Some(document) => {}
-            _ => break,
+        // What is no document is replaced.
+        if read(folder, &file).is_none_or(|found| found == *document) {
+            break;
         }
     }
     write(folder, step_id, &free, document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use serde_json::json;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_witness_is_replaced_and_another_document_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, step) = (folder.path(), StepId::from("w.a.1"));
+        let file = |phase: &str| artifact::of_step(folder, &step, phase, "json");
+        mkfifoat(CWD, file("blocked"), Mode::RUSR | Mode::WUSR).unwrap();
+        let put = |number: u64| {
+            let document = json!({"number": number});
+            write_another(folder, &step, "blocked", &document).unwrap();
+        };
+        [1, 2, 2].into_iter().for_each(put);
+        let found = |phase: &str| read(folder, &file(phase));
+        assert_eq!(found("blocked"), Some(json!({"number": 1})));
+        assert_eq!(found("blocked-2"), Some(json!({"number": 2})));
+        assert_eq!(found("blocked-3"), None);
+    }
 }

@@ -11,6 +11,7 @@ use premath_kernel::authority::{InstructedChange, InstructedSurface, LeaseOperat
 use premath_kernel::issue::lease::LeaseKey;
 use premath_kernel::turn::GovernanceProfile;
 use premath_memory::audit::recorded_turn;
+use premath_memory::governance::{GovernanceError, claims_governance};
 use premath_memory::instruction::{ActivePolicy, read};
 use premath_memory::{ChangeError, IssueChange, IssueMemory, IssueRow};
 use serde_json::Value;
@@ -128,7 +129,10 @@ impl Context {
 
     /// Returns the governance profile as the repository claims it now.
     fn governance(&self) -> Result<Option<GovernanceProfile>, CliError> {
-        let package = Configuration::of(&self.repository)?.governance;
+        if !claims_governance(&self.repository).map_err(GovernanceError::from)? {
+            return Ok(None);
+        }
+        let package = Configuration::of_checkout(&self.repository)?.governance;
         Ok(package.profile(&self.repository)?)
     }
 

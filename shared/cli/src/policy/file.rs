@@ -4,8 +4,10 @@
 use crate::error::CliError;
 use crate::policy_kind::PolicyKind;
 use premath_kernel::policy::retry::{POLICY_PLACE, RetryPolicy};
+use premath_memory::StoreError;
 use premath_memory::governance::PolicyPackage;
 use premath_memory::roots::MemoryRoots;
+use premath_memory::untrusted::{SETTINGS_MAX, read_in_checkout};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::ErrorKind;
@@ -101,6 +103,8 @@ impl RetryPolicyFile {
     }
 }
 
+const HARNESS_TOML: &str = "harness.toml";
+
 /// What of `[batch]` and `[governance]` in `harness.toml` the commands need. The other
 /// keys are the loops' to check.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -125,33 +129,38 @@ impl Configuration {
     /// Reads the file that is named, or `harness.toml` of the repository root
     /// where there is one.
     pub(crate) fn read(named: Option<&Path>) -> Result<Self, CliError> {
-        match named {
-            Some(path) => Self::at(path, true),
-            None => Self::of(&MemoryRoots::discover(Path::new("."))?.repository),
+        let path = match named {
+            Some(path) => path.to_path_buf(),
+            None => MemoryRoots::discover(Path::new("."))?
+                .repository
+                .join(HARNESS_TOML),
+        };
+        match fs::read_to_string(&path) {
+            Ok(text) => Self::parse_file(&text, &path),
+            Err(error) if named.is_none() && error.kind() == ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            Err(source) => Err(CliError::File {
+                operation: "read",
+                path,
+                source,
+            }),
         }
     }
 
-    /// Reads `harness.toml` of a repository root where there is one.
-    pub(crate) fn of(repository: &Path) -> Result<Self, CliError> {
-        Self::at(&repository.join("harness.toml"), false)
+    /// Reads `harness.toml` of a repository root, which a step may write, where there is
+    /// one.
+    pub(crate) fn of_checkout(repository: &Path) -> Result<Self, CliError> {
+        let read = read_in_checkout(repository, Path::new(HARNESS_TOML), SETTINGS_MAX);
+        let bytes = read.map_err(StoreError::from)?.unwrap_or_default();
+        Self::parse_file(
+            &String::from_utf8_lossy(&bytes),
+            &repository.join(HARNESS_TOML),
+        )
     }
 
-    fn at(path: &Path, must_exist: bool) -> Result<Self, CliError> {
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if !must_exist && error.kind() == ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
-            Err(source) => {
-                return Err(CliError::File {
-                    operation: "read",
-                    path: path.to_path_buf(),
-                    source,
-                });
-            }
-        };
-        Self::parse(&text)
-            .map_err(|detail| CliError::Usage(format!("{}: {detail}", path.display())))
+    fn parse_file(text: &str, path: &Path) -> Result<Self, CliError> {
+        Self::parse(text).map_err(|detail| CliError::Usage(format!("{}: {detail}", path.display())))
     }
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -164,7 +173,7 @@ impl Configuration {
                 None => Ok(None),
                 Some(toml::Value::String(text)) => Ok(Some(text.clone())),
                 Some(other) => Err(format!(
-                    "`{key}` is a text, not of type {}",
+                    "`{key}` under [{name}] must be a string, not of type {}",
                     other.type_str()
                 )),
             }
@@ -202,7 +211,9 @@ mod tests {
             ),
             (
                 "[batch]\nretry_policy = 3\n",
-                Err("`retry_policy` is a text, not of type integer".to_owned()),
+                Err(
+                    "`retry_policy` under [batch] must be a string, not of type integer".to_owned(),
+                ),
             ),
         ] {
             assert_eq!(

@@ -2,6 +2,7 @@
 
 use crate::client::{Client, Project, changes};
 use premath_kernel::json::canonical;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::{Value, json};
 
 /// Calls every tool that changes something, and expects one class and no
@@ -325,4 +326,12 @@ fn nothing_is_changed_under_a_policy_package_that_is_not_pinned() {
     nothing_changes(&project, &mut client, "governance.policy_package_mismatch");
     pinned(&canonical::sha256_hex(b"{}\n"));
     client.accepted("issue_update", json!({"id": "a", "notes": "seen"}));
+    // A step may have put it there: the server does not wait for a pipe.
+    let file = project.root.join("harness.toml");
+    std::fs::remove_file(&file).unwrap();
+    mkfifoat(CWD, &file, Mode::RUSR | Mode::WUSR).unwrap();
+    let before = project.bytes();
+    let (refused, _) = client.call("issue_update", json!({"id": "a", "notes": "again"}));
+    assert!(refused["error"].to_string().contains("a pipe"), "{refused}");
+    assert_eq!(project.bytes(), before);
 }
