@@ -8,13 +8,26 @@ use crate::landing_settings::{Remote, checks_once, settings, theirs};
 use premath_tests::{Scratch, issue};
 use std::path::Path;
 
-/// Has a harness land the last issue and die before it closes.
-fn dies_after_landing(scratch: &Scratch, number: usize) {
-    let at = format!("target-advanced:{number}");
+/// Has a harness die at a boundary.
+pub(super) fn dies_at(scratch: &Scratch, boundary: &str) {
     let batch = scratch.landing_batch(OWN, "true");
-    let killed = batch.env("PREMATH_KILL_AT", &at).end();
+    let killed = batch.env("PREMATH_KILL_AT", boundary).end();
     assert_eq!(killed.signal, Some(9), "{killed:?}");
     scratch.no_process_left();
+}
+
+/// Has a harness land the last issue and die before it closes.
+fn dies_after_landing(scratch: &Scratch, number: usize) {
+    dies_at(scratch, &format!("target-advanced:{number}"));
+}
+
+/// Asserts that `a` is closed and its work is on the target.
+#[track_caller]
+pub(super) fn a_is_closed_and_landed(scratch: &Scratch) {
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
+    every_close_is_on_the_target(scratch);
+    refs_are_accounted_for(scratch);
 }
 
 #[test]
@@ -39,10 +52,7 @@ fn a_landing_that_goes_while_it_is_adopted_closes_nothing() {
     if scratch.issue("a")["status"] != "closed" {
         batch().exits(0);
     }
-    assert_eq!(scratch.issue("a")["status"], "closed");
-    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
-    every_close_is_on_the_target(&scratch);
-    refs_are_accounted_for(&scratch);
+    a_is_closed_and_landed(&scratch);
 }
 
 #[test]
@@ -63,10 +73,7 @@ fn what_was_reverted_before_a_death_is_worked_on_again() {
     scratch.no_process_left();
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     batch().end().exits(0);
-    assert_eq!(scratch.issue("a")["status"], "closed");
-    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
-    every_close_is_on_the_target(&scratch);
-    refs_are_accounted_for(&scratch);
+    a_is_closed_and_landed(&scratch);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a person does to the target and to issues between attempts and during them:
 //! commits, checkouts, reverts, reopened issues.
 
+use crate::adopted::{a_is_closed_and_landed, dies_at};
 use crate::landing::{
     OWN, TARGET, every_close_is_on_the_target, first_parents, refs_are_accounted_for,
 };
@@ -80,14 +81,6 @@ until [ -e "$HOME/checks-b" ]; do sleep 0.02; done; exit 1
     refs_are_accounted_for(&scratch);
 }
 
-/// Has a harness die at a boundary.
-fn dies_at(scratch: &Scratch, boundary: &str) {
-    let batch = scratch.landing_batch(OWN, "true");
-    let killed = batch.env("PREMATH_KILL_AT", boundary).end();
-    assert_eq!(killed.signal, Some(9), "{killed:?}");
-    scratch.no_process_left();
-}
-
 #[test]
 fn landed_work_that_they_reverted_is_not_adopted() {
     let scratch = Scratch::with_issues(1, &[issue("a")]);
@@ -97,10 +90,7 @@ fn landed_work_that_they_reverted_is_not_adopted() {
     by_hand(&scratch, &revert);
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
     scratch.landing_batch(OWN, "true").end().exits(0);
-    assert_eq!(scratch.issue("a")["status"], "closed");
-    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
-    every_close_is_on_the_target(&scratch);
-    refs_are_accounted_for(&scratch);
+    a_is_closed_and_landed(&scratch);
 }
 
 #[test]
@@ -112,10 +102,7 @@ fn landed_work_whose_revert_they_reverted_is_adopted() {
     by_hand(&scratch, &theirs(&scratch).replace(commit, reverts));
     // The work is not done again.
     scratch.landing_batch("exit 1", "true").end().exits(0);
-    assert_eq!(scratch.issue("a")["status"], "closed");
-    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
-    every_close_is_on_the_target(&scratch);
-    refs_are_accounted_for(&scratch);
+    a_is_closed_and_landed(&scratch);
 }
 
 #[test]

@@ -259,7 +259,7 @@ exit 1"#;
 #[test]
 fn an_issue_whose_attempts_panic_takes_no_more_lanes_than_the_policy_allows() {
     let scratch = Scratch::with_issues(3, &[issue("a")]);
-    let settings = "[backoff]\nfixed_short = \"10ms\"\n";
+    let settings = "[backoff]\nfixed_short = \"1s\"\n";
     fs::write(scratch.root.join("harness.toml"), settings).unwrap();
     let batch = || scratch.landing_batch("echo a > src/a.txt", "true");
     let ended = batch().env("PREMATH_PANIC_AT", "work-ended").end().exits(1);
@@ -274,6 +274,11 @@ fn an_issue_whose_attempts_panic_takes_no_more_lanes_than_the_policy_allows() {
         assert_eq!(row["retry"]["action"], action, "{row:#}");
     }
     assert_eq!(rows.len(), 2, "{rows:#?}");
+    // The policy's wait is between them.
+    let at =
+        |row: &Value| -> jiff::Timestamp { row["finishedAt"].as_str().unwrap().parse().unwrap() };
+    let between = at(&rows[1]).duration_since(at(&rows[0]));
+    assert!(between.as_millis() >= 1_000, "{between:?}");
     let lost = ended
         .events()
         .into_iter()

@@ -5,16 +5,13 @@ use super::{Batch, BatchError};
 use jiff::Timestamp;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::Status;
-use premath_kernel::issue::handoff::{HandoffResult, NextAction};
 use premath_kernel::issue::lease::Claim;
-use premath_kernel::json::id::{IssueId, StepId, WorkerName};
+use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::json::token;
-use premath_kernel::policy::retry::{self, EscalationAction, retry_at};
+use premath_kernel::policy::retry::{self, retry_at};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::trajectory::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
-use premath_kernel::record::trajectory::{
-    CrossingResult, RetryRecord, StepRow, WorldRecord, action,
-};
+use premath_kernel::record::trajectory::{CrossingResult, WorldRecord, panicked_row};
 use premath_kernel::record::world::WorldSelection;
 use premath_memory::{IssueRow, StoreError, clock};
 use premath_worktree::landing::{LandedMark, LandingError};
@@ -139,29 +136,15 @@ impl Batch {
         if has_ended == Some(true) {
             return Ok(None);
         }
-        let result = HandoffResult::LeaseReleased.as_str();
-        let now = clock::now().wall;
-        let mut row = StepRow::new(step_id.clone(), action::WORKER_LOOP, result, now);
-        row.started_at = Some(now.into());
-        row.generation = Some(claim.generation);
-        row.batch_id = Some(self.id.clone());
-        row.next_step = Some(NextAction::ClaimNext.as_str().to_owned());
-        row.worker_id = Some(WorkerName::from(claim.owner.as_str()));
-        row.issue_id = Some(claim.issue_id.clone());
         let class = FailureClass::LanePanicked.as_str();
-        row.failure_classes = vec![class.to_owned()];
         let earlier = self.earlier_failures(&claim.issue_id);
         let decision = retry::decide_next(&self.settings.retry, &[class], earlier);
-        let is_last = decision.is_escalation();
-        row.retry = Some(RetryRecord {
-            // No turn hands the issue up: this batch leaves it alone.
-            action: is_last.then_some(EscalationAction::Stop),
-            ..RetryRecord::from(&decision)
-        });
+        let now = clock::now().wall;
+        let row = panicked_row(claim, &decision, &self.id, now);
         self.record(&row)?;
         let backoff = &self.settings.backoff;
         let wait = backoff.wait_of(&decision.backoff_class, decision.attempt, &step_id);
-        Ok((!is_last).then(|| retry_at(now, wait)))
+        Ok((!decision.is_escalation()).then(|| retry_at(now, wait)))
     }
 
     /// Returns the landing of an issue's work whose harness died before the close; none
@@ -256,8 +239,9 @@ impl Batch {
             .try_for_each(|closed| self.recover_closed(closed))
     }
 
-    /// Gives the close of an issue before it was reopened its row, where it has none.
-    /// While another batch runs, that is left to it.
+    /// Gives the close of an issue before it was reopened its row, where it has none: it
+    /// comes before the row of the attempt that begins. A worker that lives writes it
+    /// right after its close, so it is waited for a moment.
     ///
     /// # Errors
     ///
@@ -269,8 +253,12 @@ impl Batch {
                 .filter(|row| !row.issue.status.is_terminal());
             row.into_iter().flat_map(closes).collect::<Vec<_>>()
         })?;
-        if closes.is_empty() || self.others_run() {
-            return Ok(());
+        for _ in 0..FRESH_LOOKS {
+            let mut steps = closes.iter().map(|(closed, _)| &closed.step_id);
+            if steps.all(|step| self.trajectory.has_step(step).unwrap_or(false)) {
+                return Ok(());
+            }
+            std::thread::sleep(FRESH / FRESH_LOOKS);
         }
         closes
             .iter()

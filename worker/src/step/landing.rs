@@ -323,8 +323,8 @@ impl Lane {
         self.refusal(log, round, FailureClass::LandingTargetUnusable, &text)
     }
 
-    /// Returns the end of an attempt during which others took landed work off the target,
-    /// or moved it. It is not charged, until that has happened too often to its issue.
+    /// Returns the end of an attempt during which others took landed work off the target.
+    /// The first such ends of an issue are not charged; later ones are failures.
     pub(super) fn moved_meanwhile(&self, attempt: &Attempt<'_>, round: usize) -> StageError {
         match self.batch.may_land_again(&attempt.claim().issue_id) {
             true => StepFailure::of_interrupt().into(),

@@ -40,7 +40,7 @@ pub use outcome::RowOutcome;
 pub use projection::{
     Projection, ProjectionMode, TrajectoryCounts, UnknownProjectionMode, project,
 };
-pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled};
+pub use recovery::{BlockedBy, ClosedIssue, RecoverAt, is_settled, panicked_row};
 pub use red::known_red;
 pub use row::{RetryRecord, SharedVerification, StepRow, TrajectoryError, Verification};
 pub use series::{CommandSeries, NextAct, gate_attempt_row, gate_begin_row, gate_take_over_row};

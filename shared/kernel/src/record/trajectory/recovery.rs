@@ -1,12 +1,15 @@
 //! Rows that a killed worker could not write any more (`contracts.md` 6).
 
 use super::{RetryRecord, StepRow, action};
+use crate::failure::FailureClass;
 use crate::issue::handoff::{HandoffResult, NextAction};
+use crate::issue::lease::Claim;
 use crate::issue::lease::LeaseState;
 use crate::issue::lease::default_lease_id;
 use crate::json::id::{BatchId, IssueId, StepId, WorkerName};
 use crate::json::reference::{self, LeaseHandoff, WorkOutcome};
 use crate::json::time;
+use crate::policy::retry::{Decision, EscalationAction};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -142,6 +145,31 @@ impl BlockedBy {
     }
 }
 
+/// Returns the row of an attempt whose lane panicked, by what the retry policy decides of
+/// it. No turn hands its issue up: where its attempts are used up, it is left alone.
+pub fn panicked_row(
+    claim: &Claim,
+    decision: &Decision,
+    batch_id: &BatchId,
+    now: Timestamp,
+) -> StepRow {
+    let step_id = StepId::of(&claim.owner, &claim.issue_id, claim.generation);
+    let result = HandoffResult::LeaseReleased.as_str();
+    let mut row = StepRow::new(step_id, action::WORKER_LOOP, result, now);
+    row.started_at = Some(now.into());
+    row.generation = Some(claim.generation);
+    row.batch_id = Some(batch_id.to_owned());
+    row.next_step = Some(NextAction::ClaimNext.as_str().to_owned());
+    row.worker_id = Some(WorkerName::from(claim.owner.as_str()));
+    row.issue_id = Some(claim.issue_id.clone());
+    row.failure_classes = vec![FailureClass::LanePanicked.as_str().to_owned()];
+    row.retry = Some(RetryRecord {
+        action: decision.is_escalation().then_some(EscalationAction::Stop),
+        ..RetryRecord::from(decision)
+    });
+    row
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,6 +187,29 @@ mod tests {
             status: "closed".into(),
             generation: 3,
             instruction_ref: Some("instruction://a/b".into()),
+        }
+    }
+
+    #[test]
+    fn an_attempt_that_panicked_is_retried_and_at_last_left_alone() {
+        let claim = Claim {
+            issue_id: "a".into(),
+            owner: "worker.1".to_owned(),
+            lease_id: "l".into(),
+            generation: 2,
+            taken_over: None,
+        };
+        let policy = RetryPolicy::embedded().unwrap();
+        let classes = ["lane_panicked".to_owned()];
+        let row = |attempt| {
+            let decision = decide(&policy, &classes, attempt);
+            panicked_row(&claim, &decision, &"b".into(), now())
+        };
+        for (attempt, action) in [(1, None), (2, Some(EscalationAction::Stop))] {
+            let row = row(attempt);
+            assert_eq!(&*row.step_id, "worker.1.a.2");
+            assert_eq!(row.retry.as_ref().unwrap().action, action);
+            assert!(row.is_attempt() && !row.succeeded());
         }
     }
 
