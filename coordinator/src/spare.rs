@@ -1,8 +1,8 @@
 //! Spare worktrees: a lane whose work waits in the landing queue begins its next
 //! issue in one. They are made while the batch runs, once they are of use.
 
-use harness_worker::cause::chain;
 use premath_kernel::policy::slots::SlotRule;
+use premath_memory::cause::chain;
 use premath_memory::lane_record::LaneRecord;
 use premath_memory::projection::read_session;
 use premath_memory::roots::LaneState;

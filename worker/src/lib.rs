@@ -4,7 +4,6 @@ pub mod account;
 pub mod arguments;
 pub mod batch;
 mod boundary;
-pub mod cause;
 mod environment;
 pub mod gate;
 pub mod health;

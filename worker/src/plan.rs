@@ -3,12 +3,14 @@
 use crate::batch::{BatchError, PlannedCrew, planned};
 use crate::lanes::{LaneChoice, NO_LANES_HINT};
 use crate::settings::{ConfigError, CrewFlags, FileSettings, LoopFlags, Settings, SettingsError};
-use crate::{cause, exit, programs, trust};
+use crate::{exit, programs, telemetry, trust};
 use premath_kernel::failure::FailureClass;
 use premath_kernel::policy::landing::LandingMode;
 use premath_kernel::policy::program::ProgramVerdict;
 use premath_kernel::record::plan::{BatchPlan, PlannedRefusal};
+use premath_memory::cause;
 use premath_memory::clock;
+use premath_worktree::landing::{Landing, LandingError};
 use premath_worktree::provision::Provision;
 
 /// A batch that cannot be planned.
@@ -23,6 +25,9 @@ pub enum PlanError {
     /// There is no lane.
     #[error("{0}")]
     Lanes(String),
+    /// Work cannot land.
+    #[error(transparent)]
+    Landing(#[from] LandingError),
     /// Issue memory or trajectory cannot be read.
     #[error(transparent)]
     Batch(#[from] BatchError),
@@ -33,7 +38,7 @@ impl PlanError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(error) => error.exit_code(),
-            Self::Config(_) | Self::Lanes(_) => exit::USAGE,
+            Self::Config(_) | Self::Lanes(_) | Self::Landing(_) => exit::USAGE,
             Self::Batch(error) => error.exit_code(),
         }
     }
@@ -42,6 +47,7 @@ impl PlanError {
     pub fn class(&self) -> Option<FailureClass> {
         match self {
             Self::Settings(error) => error.refusal_classes().first().copied(),
+            Self::Landing(error) => Some(error.class()),
             Self::Config(_) | Self::Lanes(_) | Self::Batch(_) => None,
         }
     }
@@ -52,6 +58,7 @@ impl PlanError {
             Self::Settings(error) => error.hint(),
             Self::Config(_) => None,
             Self::Lanes(_) => Some(NO_LANES_HINT.to_owned()),
+            Self::Landing(error) => error.hint(),
             Self::Batch(error) => error.hint(),
         }
     }
@@ -65,6 +72,7 @@ impl PlanError {
 pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError> {
     let now = clock::now().wall;
     let mut settings = Settings::resolve(flags, now)?;
+    telemetry::require_headers(&settings)?;
     let mut refusals = match trust::look(flags) {
         Ok(()) => Vec::new(),
         Err(error) => vec![PlannedRefusal {
@@ -79,6 +87,7 @@ pub fn plan(flags: &LoopFlags, crew: &CrewFlags) -> Result<BatchPlan, PlanError>
     let places = choice.places(repository);
     let lanes = places.map_err(PlanError::Lanes)?;
     settings.refuse_shared_projections(lanes.len())?;
+    Landing::look(settings.landing.clone(), repository.clone())?;
     let file = &file.coordinator;
     settings.bounds.deadline.window_end = crew.window_end(file, now)?;
     let crew = PlannedCrew {

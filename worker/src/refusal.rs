@@ -4,7 +4,6 @@
 //! Issue memory is not opened.
 
 use crate::batch::batch_holder;
-use crate::cause::chain;
 use crate::settings::{LoopFlags, SettingsError, absolute, roots_of};
 use crate::stderr::{failed, say};
 use crate::witness;
@@ -14,6 +13,7 @@ use premath_kernel::json::stamp::Stamp;
 use premath_kernel::record::session::{self, SessionState, SessionWrite};
 use premath_kernel::record::trajectory::{StepRow, batch_id, batch_refused_row};
 use premath_kernel::record::witness::RefusalWitness;
+use premath_memory::cause::chain;
 use premath_memory::ignored::exclude_from_status;
 use premath_memory::projection::{self, ProjectionError, PublishedCopy};
 use premath_memory::roots::{LaneRoots, LaneState, MemoryRoots};

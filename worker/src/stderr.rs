@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::deadline::on_the_wall;
+use premath_memory::cause::chain;
 use std::error::Error;
 use std::io::Write;
 
@@ -42,12 +43,7 @@ pub fn failed(error: &dyn Error, hint: Option<String>, code: u8) -> u8 {
 
 /// The error, its chain of causes, and the hint on a line of its own.
 fn error_text(error: &dyn Error, hint: Option<&str>) -> String {
-    let mut text = format!("error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
+    let text = format!("error: {}", chain(error));
     let text = plain(&text);
     match hint {
         Some(hint) => format!("{text}\nhint: {}", plain(hint)),

@@ -2,8 +2,8 @@
 
 use crate::report::{BatchTerms, Notice, Reporter, SetAside};
 use harness_worker::batch::{Batch, foreign_warning};
-use harness_worker::cause::chain;
 use harness_worker::sandbox::left_out_warning;
+use premath_memory::cause::chain;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::{clock, observation};
 use std::time::Duration;

@@ -5,13 +5,13 @@ use super::{LOOK_AGAIN, Shell};
 use crate::machine::{LaneIndex, MachineEvent};
 use crate::report::Notice;
 use harness_worker::batch::{Admitted, SupervisionChange};
-use harness_worker::cause::chain;
 use harness_worker::interrupt::Level;
 use harness_worker::lane::BootError;
 use harness_worker::step::StepReport;
 use premath_kernel::json::id::WorkerName;
 use premath_kernel::policy::admission::EndedBy;
 use premath_kernel::policy::provider::ProviderChange;
+use premath_memory::cause::chain;
 use premath_memory::{Claimed, clock};
 use std::time::Duration;
 

@@ -4,7 +4,6 @@ use super::Shell;
 use crate::control::{ControlCall, ControlMessage, ControlServer};
 use crate::machine::{ControlEvent, LaneIndex, MachineEvent, Verdict};
 use crate::report::Notice;
-use harness_worker::cause::chain;
 use harness_worker::step::{StepEnding, StepReport};
 use premath_kernel::issue::lease::Claim;
 use premath_kernel::json::id::{IssueId, WorkerName};
@@ -13,6 +12,7 @@ use premath_kernel::record::control::{
 };
 use premath_kernel::record::live::PauseKind;
 use premath_kernel::record::trajectory::{ControlRecord, control_row};
+use premath_memory::cause::chain;
 use premath_memory::clock;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,9 +5,9 @@ use super::{InboxMessage, Shell};
 use crate::machine::{MachineEvent, SpareNews};
 use crate::report::Notice;
 use crate::spare::SpareSite;
-use harness_worker::cause::chain;
 use premath_kernel::json::id::WorkerName;
 use premath_memory::Claimed;
+use premath_memory::cause::chain;
 use std::path::PathBuf;
 
 impl Shell<'_> {

@@ -35,7 +35,6 @@ use premath_worktree::history::HistoryError;
 use premath_worktree::inventory::InventoryError;
 use premath_worktree::landing::LandingError;
 use premath_worktree::tree::TreeError;
-use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -300,13 +299,7 @@ pub(crate) enum CliError {
 impl CliError {
     /// Returns the error with all its causes, in one line.
     pub(crate) fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text = format!("{text}: {error}");
-            cause = error.source();
-        }
-        text
+        premath_memory::cause::chain(self)
     }
 
     /// Makes the error of a file operation.

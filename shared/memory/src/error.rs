@@ -26,7 +26,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The lock file cannot be used.
-    #[error("cannot lock {path}")]
+    #[error("cannot lock {path}: {source}")]
     LockIo {
         /// The lock file.
         path: PathBuf,
@@ -34,7 +34,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A file operation failed.
-    #[error("cannot {operation} {path}")]
+    #[error("cannot {operation} {path}: {source}")]
     Io {
         /// What was tried, as in `write`.
         operation: &'static str,

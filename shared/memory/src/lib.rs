@@ -8,6 +8,7 @@
 
 pub mod artifact;
 pub mod audit;
+pub mod cause;
 pub mod clock;
 pub mod control;
 pub mod dispatch;

@@ -1,6 +1,7 @@
 //! The transport to another repository on this machine, and what a crossing
 //! leaves in both.
 
+use crate::cause::chain;
 use crate::error::StoreError;
 use crate::instruction::ActivePolicy;
 use crate::projection;
@@ -16,7 +17,6 @@ use premath_kernel::record::world::{
     WorldProfile, cross,
 };
 use serde::Serialize;
-use std::error::Error;
 use std::path::Path;
 
 /// The transport's id.
@@ -161,14 +161,4 @@ pub fn keep_crossing(
         }
     }
     Ok(references)
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -255,6 +255,12 @@ const PROBLEMS: &[Problem] = &[
     problem("settings-invalid", |scratch| {
         set(scratch, "[landing]\ntargt = 1\n")
     }),
+    problem("landing-target-unusable", |scratch| {
+        set(
+            scratch,
+            &format!("{SETTINGS}[landing]\ntarget = \"main\"\n"),
+        );
+    }),
     problem("work-command-missing", |scratch| {
         set(scratch, &SETTINGS.replace("work_cmd = \"true\"\n", ""));
     }),

@@ -437,7 +437,15 @@ fn a_target_that_is_checked_out_is_refused_before_anything() {
         .args(["--landing-target", "a..b"])
         .end()
         .exits(2)
-        .says("is not a valid branch name");
+        .says("the landing target `a..b` is not a valid branch name");
+    // A dry run says it too.
+    for (target, said) in [
+        ("main", "is checked out in"),
+        ("a..b", "is not a valid branch"),
+    ] {
+        let run = merging(&scratch, "true", "true").args(["--landing-target", target]);
+        run.args(["--dry-run"]).end().exits(2).says(said);
+    }
     assert_eq!(scratch.issue("a"), issue("a"));
     assert!(!scratch.trajectory_path().exists());
 }

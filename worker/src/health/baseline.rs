@@ -40,7 +40,7 @@ pub fn verify_baseline(settings: Settings) -> BaselineFacts {
         Err(BaselineError::Boot(BootError::Command(failed))) => {
             BaselineFacts::Red(problem(&repository, &failed))
         }
-        Err(error) => BaselineFacts::Unrun(crate::cause::chain(&error)),
+        Err(error) => BaselineFacts::Unrun(premath_memory::cause::chain(&error)),
     }
 }
 

@@ -3,12 +3,12 @@
 
 use super::Lane;
 use super::command::{CommandError, CommandOwner, Phase, Ran};
-use crate::cause::chain;
 use crate::settings::trusted_path;
 use crate::witness;
 use premath_kernel::json::id::{IssueId, StepId};
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::PushFailure;
+use premath_memory::cause::chain;
 use premath_memory::{artifact, clock};
 use premath_worktree::landing::LastPush;
 use std::time::Duration;

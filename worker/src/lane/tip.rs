@@ -6,11 +6,11 @@ use super::Lane;
 use super::boot::BootError;
 use super::command::Phase;
 use super::warm::failed;
-use crate::cause::chain;
 use crate::supervisor::confine::scratch;
 use premath_kernel::record::boundary::Boundary;
 use premath_kernel::record::event::TipCheck;
 use premath_kernel::record::trajectory::{StepRow, action};
+use premath_memory::cause::chain;
 use premath_memory::roots::lane_name;
 use premath_memory::{Owed, StoreError, TipDebt, artifact, clock};
 

@@ -9,7 +9,6 @@
 
 use super::site::Site;
 use super::{BootError, Lane};
-use crate::cause::chain;
 use crate::settings::{Protect, Setup, WorldSettings, worlds_root};
 use crate::supervisor::Supervisor;
 use premath_kernel::issue::lease::Claim;
@@ -17,6 +16,7 @@ use premath_kernel::json::id::IssueId;
 use premath_kernel::policy::landing::{LandingMode, LandingRule};
 use premath_kernel::record::salvage;
 use premath_kernel::record::session::{SessionStep, StepWorld};
+use premath_memory::cause::chain;
 use premath_memory::roots::{LaneState, lane_name};
 use premath_memory::world::LocalWorld;
 use premath_memory::{PREDECESSOR_WAIT, StoreError, WorktreeLock};

@@ -87,7 +87,7 @@ impl Settings {
             )),
             Err(error) => Err(Revocation::new(
                 of_instruction(&error),
-                crate::cause::chain(&error),
+                premath_memory::cause::chain(&error),
             )),
         }
     }

@@ -69,7 +69,7 @@ impl Asked {
             works(mode)?;
             if mode == SandboxMode::Container {
                 let obtained = self.obtain(repository);
-                image = Some(obtained.map_err(|error| crate::cause::chain(&error))?);
+                image = Some(obtained.map_err(|error| premath_memory::cause::chain(&error))?);
             }
             Ok(())
         })?;
@@ -173,7 +173,7 @@ impl Sandbox {
                 let mut choice = choose(Some(mode), |mode| {
                     works(mode)?;
                     let looked = Image::look(&name, &trusted_path(repository));
-                    found = Some(looked.map_err(|error| crate::cause::chain(&error))?);
+                    found = Some(looked.map_err(|error| premath_memory::cause::chain(&error))?);
                     Ok(())
                 })?;
                 choice.image = found;

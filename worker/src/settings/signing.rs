@@ -98,7 +98,7 @@ mod tests {
             error.to_string(),
             "h.toml:3: `key` of [signing]: landing commits cannot be signed"
         );
-        let said = crate::cause::chain(&error);
+        let said = premath_memory::cause::chain(&error);
         let path = folder.path().join("keys/none");
         assert!(said.contains(&path.display().to_string()), "{said}");
         let hint = error.hint().unwrap();

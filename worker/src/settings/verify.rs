@@ -146,7 +146,7 @@ impl VerifyTable {
                 Ok(Some(content)) => content,
                 Ok(None) => return Err(refused(format!("`provide` names `{text}`: no such file"))),
                 Err(error) => {
-                    let why = crate::cause::chain(&error);
+                    let why = premath_memory::cause::chain(&error);
                     return Err(refused(format!("`provide` names `{text}`: {why}")));
                 }
             };

@@ -6,6 +6,7 @@ use crate::error::CliError;
 use crate::paths;
 use harness_worker::health::{git_version, remote_commit, verify_baseline};
 use harness_worker::settings::{InstructionError, LoopFlags, Settings, SettingsError};
+use harness_worker::telemetry;
 use premath_evidence::Agent;
 use premath_kernel::issue::Status;
 use premath_kernel::issue::graph::Scope;
@@ -18,12 +19,14 @@ use premath_kernel::policy::health::{
 };
 use premath_kernel::policy::retry::PolicyError;
 use premath_kernel::policy::turn::TurnPolicyError;
+use premath_memory::cause::chain;
 use premath_memory::instruction::InstructionFileError;
 use premath_memory::roots::MemoryRoots;
 use premath_memory::upkeep::{Amiss, file_times};
 use premath_memory::{clock, trust};
 use premath_platform::machine::{Memory, free_disk, network_kind};
 use premath_worktree::governing::survey;
+use premath_worktree::landing::Landing;
 use premath_worktree::setup::{self, PushRemote};
 use std::path::Path;
 
@@ -54,14 +57,19 @@ pub(super) fn look(
         None => None,
     };
     let baseline = baseline(surveyed, settings.as_ref(), unaccepted, verify);
-    let fault = settings.and_then(|settings| fault(settings.err()?));
+    let usable = match &settings {
+        Some(Ok(settings)) => Some(settings.clone()),
+        _ => with_commands(root, now),
+    };
+    let mut faults: Vec<SettingsFault> = usable.iter().filter_map(later_fault).collect();
+    faults.extend(settings.and_then(|settings| fault(settings.err()?)));
     let text = |paths: Vec<std::path::PathBuf>| -> Vec<String> {
         let paths = paths.iter();
         paths.map(|path| path.display().to_string()).collect()
     };
     Ok(HealthFacts {
         has_settings,
-        settings: fault,
+        settings: faults,
         agents: agents_of(root),
         git: setup::look(root).unwrap_or_default(),
         git_program: Some(git_program(root)),
@@ -146,6 +154,20 @@ fn baseline(
         Some(Err(_)) => unrun("a batch that starts now is refused"),
         None => unrun("no verify command is set"),
     }
+}
+
+/// Returns why settings that hold by themselves still refuse a batch.
+fn later_fault(settings: &Settings) -> Option<SettingsFault> {
+    if let Err(error) = telemetry::require_headers(settings) {
+        return fault(error);
+    }
+    let repository = settings.roots.repository.clone();
+    let error = Landing::look(settings.landing.clone(), repository).err()?;
+    Some(SettingsFault {
+        check: &health::LANDING_TARGET_UNUSABLE,
+        hint: error.hint(),
+        error: chain(&error),
+    })
 }
 
 /// Returns which finding refused settings are; `None` where another fact says it.

@@ -20,9 +20,9 @@ const DIGEST_SHOWN: usize = 17;
 pub fn lines(plan: &BatchPlan, viewer: &Viewer) -> Vec<String> {
     let mut lines = vec![head(plan), estimate(plan)];
     for refusal in &plan.refusals {
-        let class = refusal.failure_class.map_or("", |class| class.as_str());
-        let text = &refusal.text;
-        lines.push(format!("the batch would be refused: {class}: {text}"));
+        let class = refusal.failure_class.map(|class| format!("{class}: "));
+        let (class, text) = (class.unwrap_or_default(), &refusal.text);
+        lines.push(format!("the batch would be refused: {class}{text}"));
     }
     if let Some(batch) = &plan.resumes {
         lines.push(format!("it would resume the interrupted batch {batch}"));

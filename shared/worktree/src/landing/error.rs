@@ -25,7 +25,7 @@ pub enum LandingError {
         detail: String,
     },
     /// The target is not a name of a branch.
-    #[error("`{0}` is not a valid branch name")]
+    #[error("the landing target `{0}` is not a valid branch name")]
     Name(String),
     /// The target is checked out: moving it would leave those files behind.
     #[error("work cannot land on {target}: it is checked out in {worktree}")]
@@ -68,7 +68,10 @@ impl LandingError {
             Self::Unborn { .. } => Some(
                 "the repository has no commit: create one for attempts to start from".to_owned(),
             ),
-            Self::Git { .. } | Self::Name(_) => None,
+            Self::Name(_) => Some(
+                "correct --landing-target, or target under [landing] in harness.toml".to_owned(),
+            ),
+            Self::Git { .. } => None,
         }
     }
 }

@@ -66,17 +66,34 @@ impl Landing {
     ///
     /// [`LandingError`]: a name that is none, a target that is checked out.
     pub fn begin(rule: LandingRule, repository: PathBuf) -> Result<Self, LandingError> {
-        let mut landing = Self {
+        let mut landing = Self::of(rule, repository);
+        if landing.rule.mode != LandingMode::None {
+            landing.made = landing.ensure_target()?;
+        }
+        Ok(landing)
+    }
+
+    /// Looks at the target as [`Landing::begin`] does, and makes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Landing::begin`].
+    pub fn look(rule: LandingRule, repository: PathBuf) -> Result<(), LandingError> {
+        let landing = Self::of(rule, repository);
+        match landing.rule.mode {
+            LandingMode::None => Ok(()),
+            _ => landing.origin_of_target().map(drop),
+        }
+    }
+
+    fn of(rule: LandingRule, repository: PathBuf) -> Self {
+        Self {
             rule,
             repository,
             made: None,
             branches: Mutex::default(),
             pushes: Mutex::default(),
-        };
-        if landing.rule.mode != LandingMode::None {
-            landing.made = landing.ensure_target()?;
         }
-        Ok(landing)
     }
 
     /// Returns whether steps work on branches of their own from the target.

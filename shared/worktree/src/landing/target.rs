@@ -30,7 +30,9 @@ impl Landing {
         format!("refs/heads/{}", self.target())
     }
 
-    pub(super) fn ensure_target(&self) -> Result<Option<TargetChange>, LandingError> {
+    /// Returns where the target is to be made from: the name of a branch and a commit;
+    /// `None` where it is there.
+    pub(super) fn origin_of_target(&self) -> Result<Option<(String, Oid)>, LandingError> {
         let name = self.reference();
         if !Reference::is_valid_name(&name) {
             return Err(LandingError::Name(self.target().to_owned()));
@@ -46,8 +48,16 @@ impl Landing {
         let head = git.head().map_err(LandingError::git(unread))?;
         let from = head.shorthand().unwrap_or("HEAD").to_owned();
         let head = head.peel_to_commit().map_err(LandingError::git(unread))?;
+        Ok(Some((from, head.id())))
+    }
+
+    pub(super) fn ensure_target(&self) -> Result<Option<TargetChange>, LandingError> {
+        let Some((from, head)) = self.origin_of_target()? else {
+            return Ok(None);
+        };
+        let (git, name) = (self.open()?, self.reference());
         let made = self.unlocked(&git, || {
-            git.reference(&name, head.id(), false, "premath: the landing target")
+            git.reference(&name, head, false, "premath: the landing target")
                 .map(drop)
         });
         match made {
@@ -56,7 +66,7 @@ impl Landing {
             Err(error) => Err(LandingError::git("make the landing target")(error)),
             Ok(()) => Ok(Some(TargetChange::Made {
                 from,
-                tip: head.id().to_string(),
+                tip: head.to_string(),
             })),
         }
     }

@@ -41,7 +41,7 @@ fn settings(facts: &HealthFacts, found: &mut Vec<HealthFinding>) {
             "premath init",
         ));
     }
-    if let Some(fault) = &facts.settings {
+    for fault in &facts.settings {
         let next = fault.hint.as_deref().unwrap_or("edit harness.toml");
         found.push(HealthFinding::of(fault.check, FILE, &fault.error, next));
     }

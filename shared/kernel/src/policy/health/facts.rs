@@ -10,7 +10,7 @@ pub struct HealthFacts {
     /// Whether there is a `harness.toml`.
     pub has_settings: bool,
     /// Why a batch that starts now would be refused, as far as its settings tell.
-    pub settings: Option<SettingsFault>,
+    pub settings: Vec<SettingsFault>,
     /// The agents that are set.
     pub agents: Vec<AgentFacts>,
     /// Git.

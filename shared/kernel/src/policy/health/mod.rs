@@ -83,6 +83,7 @@ macro_rules! checks {
 checks! {
     SETTINGS_MISSING "settings-missing" Warning ask "The repository has no `harness.toml`.";
     SETTINGS_INVALID "settings-invalid" Error ask "`harness.toml` cannot be read, or a value in it does not fit.";
+    LANDING_TARGET_UNUSABLE "landing-target-unusable" Error ask "The landing target is checked out, or cannot be made: a batch is refused.";
     WORK_COMMAND_MISSING "work-command-missing" Warning ask "Neither an agent nor a work command is set.";
     VERIFY_COMMAND_MISSING "verify-command-missing" Warning ask "No verify command is set.";
     PROGRAM_MISSING "program-missing" Error ask "The program of a command is not on `PATH`.";
