@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `PREMATH_TESTS=long` | races and campaigns in full length |
 //! | `PREMATH_TESTS_SEED` | repeats a campaign that named its seed |
-//! | `PREMATH_ESCAPE_MODE` | the modes that the escape suite runs in; one that is named and does not work fails |
+//! | `PREMATH_ESCAPE_MODE` | the modes that the escape suite runs in; one that is named and does not work fails, in other tests too |
 //! | `PREMATH_GATE_RUNS` | a file to which runs add the classes and rules that their turns broke |
 //! | `PREMATH_TESTS_BINARIES` | a folder of binaries to test instead of freshly built ones |
 
@@ -44,7 +44,7 @@ pub use length::{Length, skipped};
 pub use processes::processes_in;
 pub use receiver::{Posted, TlsReceiver, receiver, receiver_saying, tls_receiver};
 pub use run::{Ended, Run, Running};
-pub use scratch::{NO_CHANGE, NO_STARTUP, Scratch};
+pub use scratch::{NO_CHANGE, NO_STARTUP, Scratch, mode_works};
 pub use terminal::Terminal;
 pub use tools::Tools;
 pub use tracker::{Rows, issue, last_rows, parse_rows};

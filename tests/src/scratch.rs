@@ -2,7 +2,7 @@
 
 use crate::gate_runs::NoteRuns;
 use crate::tracker::{Rows, last_rows, parse_rows};
-use crate::{Run, binaries, processes_in, until};
+use crate::{Ended, Run, binaries, processes_in, skipped, until};
 use git2::{IndexAddOption, Repository, RepositoryInitOptions, Signature};
 use serde_json::Value;
 use std::fs;
@@ -318,6 +318,14 @@ impl Scratch {
         self.run(Path::new("git")).args(arguments)
     }
 
+    /// Returns whether a sandbox mode works here; where it does not, `what` is skipped. The
+    /// harness must refuse it by name then, and it must not be one that the run demands.
+    #[track_caller]
+    pub fn confines_by(&self, mode: &str, what: &str) -> bool {
+        let explain = self.premath(["sandbox", "explain", "--sandbox", mode]);
+        mode_works(explain.end(), mode, what)
+    }
+
     /// Checks that within so long no process of this scratch is left.
     #[track_caller]
     pub fn no_process_within(&self, patience: Duration) {
@@ -365,4 +373,18 @@ fn collect(folder: &Path, found: &mut Vec<String>) {
             collect(&path, found);
         }
     }
+}
+
+/// Judges an explanation of a sandbox mode as [`Scratch::confines_by`] does.
+#[track_caller]
+pub fn mode_works(explained: Ended, mode: &str, what: &str) -> bool {
+    if explained.code == Some(0) {
+        return true;
+    }
+    let refused = explained.says("does not work here");
+    let demanded = std::env::var("PREMATH_ESCAPE_MODE").unwrap_or_default();
+    let is_demanded = demanded.split(',').any(|demanded| demanded.trim() == mode);
+    assert!(!is_demanded, "{mode} is demanded: {}", refused.stderr);
+    skipped(what, refused.stderr.trim());
+    false
 }

@@ -226,6 +226,17 @@ pub fn open_place_in(folder: impl AsFd, name: impl Arg) -> Result<OwnedFd> {
     openat(folder, name, PLACE | OFlags::NOFOLLOW, Mode::empty())
 }
 
+/// Opens whatever is in a folder under a name as a place: a link is not followed, and a
+/// file, a pipe or a device is not opened itself.
+///
+/// # Errors
+///
+/// As the system reports it.
+pub fn open_entry_in(folder: impl AsFd, name: impl Arg) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(folder, name, flags, Mode::empty())
+}
+
 /// Opens a folder within a folder as a place, as [`open_beneath`] does.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Repositories with submodules, which the setup command checks out.
 
 use crate::landing::TARGET;
-use premath_tests::{Ended, Run, Scratch, binaries, issue, skipped};
+use premath_tests::{Ended, Run, Scratch, binaries, issue};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -61,13 +61,18 @@ fn git(scratch: &Scratch, arguments: &[&str]) -> String {
 }
 
 fn batch(scratch: &Scratch, mode: &str, lanes: &str) -> Run {
-    let mut read = OsString::from(binaries().folder());
-    read.push(":");
-    read.push(library(scratch));
     scratch
         .landing_batch(WORK, VERIFY)
         .args(["--sandbox", mode, "--lanes", lanes])
-        .env("PREMATH_SANDBOX_READ", read)
+        .env("PREMATH_SANDBOX_READ", readable(scratch))
+}
+
+/// What commands may read beside their own folders.
+fn readable(scratch: &Scratch) -> OsString {
+    let mut read = OsString::from(binaries().folder());
+    read.push(":");
+    read.push(library(scratch));
+    read
 }
 
 /// Gives an issue work of its own.
@@ -77,12 +82,7 @@ fn script(scratch: &Scratch, issue: &str, text: &str) {
 
 /// Returns whether a mode works here.
 fn works(scratch: &Scratch, mode: &str) -> bool {
-    let explain = scratch.premath(["sandbox", "explain", "--sandbox", mode]);
-    let ended = explain.end();
-    if ended.code != Some(0) {
-        skipped(&format!("submodules by {mode}"), ended.stderr.trim());
-    }
-    ended.code == Some(0)
+    scratch.confines_by(mode, &format!("submodules by {mode}"))
 }
 
 /// How often the setup command ran.
@@ -172,5 +172,31 @@ fn a_submodule_at_another_commit_is_refused() {
             .stdout
             .contains("the submodule sub is at another commit");
         assert!(said, "{mode}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_submodule_that_moves_in_a_worktree_of_ones_own_is_refused() {
+    for mode in MODES {
+        let scratch = with_submodule(&["a-moved"]);
+        if !works(&scratch, mode) {
+            continue;
+        }
+        let own = scratch.folder().join("own");
+        let at = own.display().to_string();
+        git(&scratch, &["worktree", "add", "-q", "-b", "own", &at]);
+        script(
+            &scratch,
+            "a-moved",
+            "cd sub && echo more > more.txt && git add -A && git commit -qm more && cd .. && git add sub\n",
+        );
+        let run = scratch.landing_batch_on(&[own], WORK, VERIFY);
+        let ended = run
+            .args(["--sandbox", mode])
+            .env("PREMATH_SANDBOX_READ", readable(&scratch));
+        let ended = ended.end();
+        assert_ne!(scratch.issue("a-moved")["status"], "closed", "{mode}");
+        let said = "the submodule sub is at another commit";
+        assert!(ended.stdout.contains(said), "{mode}: {}", ended.stdout);
     }
 }

@@ -8,6 +8,7 @@ attacks! {
     a_memory_hog_is_ended,
     a_disk_filler_is_ended,
     an_endless_sparse_file_is_not_read,
+    sparse_files_are_not_written_out,
     a_flood_of_output_is_bounded,
     a_tree_that_grows_without_end_is_not_checked_out,
     a_lock_of_the_harnesss_is_not_held,
@@ -94,6 +95,20 @@ fn an_endless_sparse_file_is_not_read(ground: &mut Ground) {
     );
     ground.hostile("i", r#"truncate -s 900G "$PREMATH_OUTBOX""#);
     ground.nights();
+}
+
+/// Each is within the bound of a file, and none uses the disk.
+fn sparse_files_are_not_written_out(ground: &mut Ground) {
+    let script = "for n in 1 2 3 4 5 6 7 8 9; do truncate -s 29M src/sparse$n; done";
+    ground.hostile("h", script);
+    ground.settings(LIMITS);
+    ground.nights();
+    let last = "harness/integration:src/sparse9";
+    let landed = ground.try_git(&["rev-parse", "-q", "--verify", last]);
+    ground.harm(
+        landed.code == Some(0),
+        "261 MB landed under a bound of 30 MiB",
+    );
 }
 
 fn a_flood_of_output_is_bounded(ground: &mut Ground) {

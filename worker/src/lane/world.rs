@@ -119,7 +119,10 @@ impl Lane {
         worktree: PathBuf,
         lock: WorktreeLock,
     ) -> Result<HeldWorktree, BootError> {
-        let tree = Tree::open_in(repository, &worktree)?;
+        let mut tree = Tree::open_in(repository, &worktree)?;
+        if let Some(bytes) = self.batch.settings.resources.disk {
+            tree.bound_holes(bytes);
+        }
         // What the harness keeps of it stays at home.
         let state = LaneState::at(&self.batch.settings.roots.repository, &worktree);
         let site = Site::prepare(repository, state)?;

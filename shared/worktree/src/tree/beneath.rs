@@ -4,7 +4,9 @@
 //! folder is read, moved or removed, whatever a step planted in it.
 
 use crate::removal::remove_entry;
-use premath_platform::file::{change_mode, open_folder_beneath, open_place, read_entries};
+use premath_platform::file::{
+    change_mode, open_entry_in, open_folder_beneath, open_place, read_entries,
+};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, chmodat, fstat, mkdirat, openat,
     readlinkat, renameat, seek, statat, unlinkat,
@@ -346,6 +348,28 @@ impl Beneath {
         }
         self.remove_empty_folders(path)?;
         Ok(place)
+    }
+
+    /// Gives the owner the rights to read a file or a folder, and to the folders on the
+    /// way; returns whether it lacked any. A file with other names may lie outside, too,
+    /// and stays as it is.
+    pub(super) fn open_up(&self, path: &Path) -> io::Result<bool> {
+        let Way::Open(folder, name) = self.walk(path, Walk::Reach)? else {
+            return Ok(false);
+        };
+        let found = open_entry_in(&folder, name)?;
+        let stat = fstat(&found)?;
+        let before = Mode::from_raw_mode(stat.st_mode);
+        let after = match kind(&stat) {
+            FileType::Directory => before | Mode::RWXU,
+            FileType::RegularFile if stat.st_nlink == 1 => before | Mode::RUSR | Mode::WUSR,
+            _ => return Ok(false),
+        };
+        if before == after {
+            return Ok(false);
+        }
+        change_mode(found.as_fd(), after)?;
+        Ok(true)
     }
 
     /// Removes what is at a path where it is a link.

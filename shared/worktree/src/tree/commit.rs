@@ -1,6 +1,8 @@
 //! Commits of the harness.
 
 use super::beneath::{Beneath, kind};
+use super::files::FILE_MAX;
+use super::holes::{TOO_SPARSE, holes_of};
 use super::overlay::Overlay;
 use super::scan::Content;
 use super::{Tree, TreeError, TreeFault, TreeState};
@@ -228,11 +230,28 @@ impl Tree {
         found.is_some_and(|stat| kind(&stat) == FileType::Symlink)
     }
 
+    /// Returns why a file that was refused is too much to be read.
+    fn size_refusal(&self, name: &str) -> Option<&'static str> {
+        let root = self.beneath().ok()?;
+        let stat = root.look(Path::new(name)).ok()??;
+        if kind(&stat) != FileType::RegularFile {
+            return None;
+        }
+        if u64::try_from(stat.st_size).is_ok_and(|size| size > FILE_MAX) {
+            return Some("it is larger than 1 GiB");
+        }
+        (holes_of(&stat) > 0).then_some(TOO_SPARSE)
+    }
+
     /// Refuses a tree with files that git cannot take.
     pub(super) fn must_take(&self, content: &Content) -> Result<(), TreeError> {
         let Some(path) = content.refused.first() else {
             return Ok(());
         };
+        if let Some((name, why)) = content.unstored() {
+            let name = String::from_utf8_lossy(name);
+            return Err(self.error("store the changes", format!("{}: {why}", cut(&name))));
+        }
         let why = self.filter_refusal(path);
         let path = String::from_utf8_lossy(path);
         let operation = "stage the changes";
@@ -244,7 +263,10 @@ impl Tree {
                 let rule = "only links to other files of the worktree are taken";
                 format!("{} leads elsewhere; {rule}", cut(&path))
             }
-            None => format!("git cannot take {}", cut(&path)),
+            None => match self.size_refusal(&path) {
+                Some(why) => format!("{}: {why}", cut(&path)),
+                None => format!("git cannot take {}", cut(&path)),
+            },
         };
         Err(TreeError {
             fault: TreeFault::Content,

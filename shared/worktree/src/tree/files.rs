@@ -5,14 +5,14 @@ use super::beneath::{Beneath, kind, path};
 use super::descent::{DEPTH_MAX, Descent};
 use super::entry_name::{is_fit_modules, is_modules};
 use super::exclusion::{Exclusion, FolderRules, RULES};
-use super::git_settings::AutoCrlf;
 use super::known_files::known_files;
+use super::line_ends::LineEnds;
 use super::private::settings_folder;
 use super::scan::{Found, Scan, index_entry};
 use super::{Tree, TreeError, is_ours};
 use crate::file_stamp::FileStamp;
 use crate::mode::{LINK, SUBMODULE, canonical, is_kind};
-use git2::{AttrCheckFlags, Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
+use git2::{Index, IndexEntry, IndexEntryExtendedFlag, ObjectType, Oid};
 use rustix::fs::{FileType, Stat};
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ const AT_ONCE: usize = 32 << 10;
 /// How many files that git does not know one look lists.
 const FILES_MAX: usize = 500_000;
 /// The largest file that is taken.
-const FILE_MAX: u64 = 1 << 30;
+pub(super) const FILE_MAX: u64 = 1 << 30;
 /// The largest text whose line ends are converted.
 pub(super) const TEXT_MAX: u64 = 64 << 20;
 
@@ -70,6 +70,7 @@ impl Tree {
         let root = self.beneath()?;
         let refused = |at: &[u8], error| self.refused("look at", path(at))(error);
         let folder = root.folder().map_err(|error| refused(b".", error))?;
+        self.holes.begin();
         let mut look = TrackedLook {
             descent: Descent::new(folder),
             tracked: Tracked::default(),
@@ -200,7 +201,13 @@ impl Tree {
     }
 
     /// Stores a file's content; `None` where no file is there.
-    pub(super) fn stored(&self, root: &Beneath, name: &[u8]) -> io::Result<Option<Oid>> {
+    /// `before` is what the commit has there.
+    pub(super) fn stored(
+        &self,
+        root: &Beneath,
+        name: &[u8],
+        before: Option<Oid>,
+    ) -> io::Result<Option<Oid>> {
         let other = |error: git2::Error| io::Error::other(error.message().to_owned());
         let Some(mut file) = root.open_file(path(name))? else {
             return Ok(None);
@@ -216,18 +223,19 @@ impl Tree {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         if self.looks_only {
-            let content = self.looked_at(file, name)?;
+            let content = self.looked_at(file, name, before)?;
             return Oid::hash_object(ObjectType::Blob, &content)
                 .map(Some)
                 .map_err(other);
         }
         let odb = self.repository.odb().map_err(other)?;
-        if size <= TEXT_MAX && self.converts(name) {
+        let line_ends = self.line_ends(name);
+        if size <= TEXT_MAX && line_ends != LineEnds::Kept {
             let mut text = Vec::new();
             Read::by_ref(&mut file)
                 .take(TEXT_MAX)
                 .read_to_end(&mut text)?;
-            let text = with_plain_line_ends(text);
+            let text = line_ends.stored(text, || self.has_others(before));
             return odb.write(ObjectType::Blob, &text).map(Some).map_err(other);
         }
         let length = usize::try_from(size).map_err(io::Error::other)?;
@@ -239,36 +247,23 @@ impl Tree {
     }
 
     /// Reads a file as it would be stored, where nothing is to be stored.
-    pub(super) fn looked_at(&self, file: File, name: &[u8]) -> io::Result<Vec<u8>> {
+    pub(super) fn looked_at(
+        &self,
+        file: File,
+        name: &[u8],
+        before: Option<Oid>,
+    ) -> io::Result<Vec<u8>> {
         if file.metadata()?.len() > TEXT_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut content = Vec::new();
         file.take(TEXT_MAX).read_to_end(&mut content)?;
-        if self.converts(name) {
-            content = with_plain_line_ends(content);
-        }
-        Ok(content)
+        let line_ends = self.line_ends(name);
+        Ok(line_ends.stored(content, || self.has_others(before)))
     }
 
-    /// Returns whether line ends of a file are converted before it is stored,
-    /// by the attributes that the operator's checkout has: those among the
-    /// files are the step's.
-    fn converts(&self, name: &[u8]) -> bool {
-        let attribute = |attribute| {
-            // Asked of the operator's checkout: libgit2 opens the file of
-            // attributes of the worktree that it is asked in, whatever it is.
-            let flags = AttrCheckFlags::INDEX_ONLY;
-            let value = self.history.get_attr_bytes(path(name), attribute, flags);
-            value.ok().flatten().map(<[u8]>::to_vec)
-        };
-        let text = attribute("text");
-        match text.as_deref() {
-            Some(b"[internal]__FALSE__") => return false,
-            Some(_) => return true,
-            None => {}
-        }
-        attribute("eol").is_some() || self.settings().line_ends != AutoCrlf::Off
+    fn has_others(&self, before: Option<Oid>) -> bool {
+        before.is_some_and(|id| self.has_other_line_ends(id))
     }
 
     /// Reads the operator's ignore rules.
@@ -542,33 +537,4 @@ pub(super) fn is_as_known(entry: &IndexEntry, stat: &Stat, written: Option<(i64,
         && time(entry.ctime) == time(now.ctime)
         && (entry.ino, entry.file_size) == (now.ino, now.file_size)
         && (is_link || is_executable == (entry.mode & 0o100 != 0))
-}
-
-/// Converts line ends of a text as git stores it; a file with a NUL is not
-/// text.
-fn with_plain_line_ends(text: Vec<u8>) -> Vec<u8> {
-    if text.contains(&0) {
-        return text;
-    }
-    let mut plain = Vec::with_capacity(text.len());
-    let mut rest = text.iter().copied().peekable();
-    while let Some(byte) = rest.next() {
-        if byte != b'\r' || rest.peek() != Some(&b'\n') {
-            plain.push(byte);
-        }
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn line_ends_are_plain_in_texts_alone() {
-        let plain = |text: &[u8]| with_plain_line_ends(text.to_vec());
-        assert_eq!(plain(b"a\r\nb\r\n"), b"a\nb\n");
-        assert_eq!(plain(b"a\rb\r"), b"a\rb\r");
-        assert_eq!(plain(b"\0\r\n"), b"\0\r\n");
-    }
 }

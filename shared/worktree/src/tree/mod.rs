@@ -21,11 +21,13 @@ mod fill;
 mod filter;
 mod git_settings;
 mod hiding;
+mod holes;
 mod home;
 mod ignore_rules;
 pub(crate) mod index_file;
 mod known_files;
 mod layer;
+mod line_ends;
 mod made_folder;
 mod manifest;
 mod merge;
@@ -70,6 +72,7 @@ pub use worktrees::Worktrees;
 use beneath::{Beneath, open_folder};
 use git_settings::GitSettings;
 use git2::{Commit, ObjectType, Oid, Repository, Signature};
+use holes::Holes;
 use premath_kernel::failure::FailureClass;
 use premath_kernel::json::plain::{cut, cut_at};
 use std::cell::{Cell, RefCell};
@@ -191,6 +194,8 @@ pub struct Tree {
     unfiltered: RefCell<HashMap<Vec<u8>, String>>,
     /// Files whose filters were ended, as they were then, and why.
     ended: RefCell<HashMap<Vec<u8>, (crate::file_stamp::FileStamp, String)>>,
+    /// How much of the files may be holes.
+    holes: Holes,
 }
 
 impl std::fmt::Debug for Tree {
@@ -269,6 +274,7 @@ impl Tree {
             cleaned: RefCell::default(),
             unfiltered: RefCell::default(),
             ended: RefCell::default(),
+            holes: Holes::default(),
         };
         tree.head()?;
         Ok(tree)

@@ -2,6 +2,7 @@
 //! back to where the step started.
 
 use super::aside::Aside;
+use super::beneath::path;
 use super::commit::message;
 use super::{Base, CommitText, Tree, TreeError};
 use git2::{Commit, ErrorCode, Oid};
@@ -9,9 +10,11 @@ use jiff::Timestamp;
 use premath_kernel::json::token;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+/// How many folders, one in the other, are opened up that a step shut. What lies deeper is
+/// put aside as it is.
+const OPENINGS_MAX: usize = 8;
 
 /// Where what a step left is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,17 +103,17 @@ impl Tree {
                 (origin.clone(), tree)
             }
         };
-        let content = || {
+        let look = || {
             let scan = self.scan(&tree)?;
             self.content(&tree, &scan, true)
         };
-        let content = match content() {
-            Ok(content) if content.refused.is_empty() => content,
-            _ => {
-                open_up(self.workdir());
-                content()?
+        let mut content = look()?;
+        for _ in 0..OPENINGS_MAX {
+            if !self.open_refused(&content.refused)? {
+                break;
             }
-        };
+            content = look()?;
+        }
         let mut tips = Vec::new();
         if content.tree == tree.id() {
             tips.push(from.id());
@@ -144,6 +147,18 @@ impl Tree {
             }
         }
         Ok((branches, content.refused))
+    }
+
+    /// Gives the owner the rights to what could not be read, where that is all that keeps
+    /// it from being saved: a step may have taken them. Returns whether any was given.
+    fn open_refused(&self, refused: &BTreeSet<Vec<u8>>) -> Result<bool, TreeError> {
+        let root = self.beneath()?;
+        let mut is_any = false;
+        for name in refused {
+            // What cannot be opened up is put aside as it is.
+            is_any |= root.open_up(path(name)).unwrap_or(false);
+        }
+        Ok(is_any)
     }
 
     /// Makes a branch; one of that name with other content stays, and the new
@@ -200,28 +215,5 @@ impl Tree {
             Some((commit.tree_id(), parents))
         };
         one == other || content(one).is_some_and(|one| Some(one) == content(other))
-    }
-}
-
-/// Lets the owner read every file of a worktree: a step may leave files that
-/// even the status cannot read.
-fn open_up(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(meta) = fs::symlink_metadata(&path) else {
-            continue;
-        };
-        let mode = meta.permissions().mode();
-        let wanted = match meta.file_type() {
-            kind if kind.is_dir() => mode | 0o700,
-            kind if kind.is_file() => mode | 0o600,
-            _ => continue,
-        };
-        if mode != wanted {
-            let _ = fs::set_permissions(&path, fs::Permissions::from_mode(wanted));
-        }
-        if meta.is_dir() {
-            open_up(&path);
-        }
     }
 }

@@ -101,11 +101,19 @@ pub(super) struct Content {
     pub(super) entries: Vec<IndexEntry>,
     /// What git cannot take: files that cannot be read, names that it refuses.
     pub(super) refused: BTreeSet<Vec<u8>>,
+    /// The first of them that could not be stored, such as on a full disk, and why.
+    unstored: Option<(Vec<u8>, String)>,
     /// What differs from the base.
     overlay: Overlay,
 }
 
 impl Content {
+    /// Returns the first file that could not be stored, and why.
+    pub(super) fn unstored(&self) -> Option<(&[u8], &str)> {
+        let (name, why) = self.unstored.as_ref()?;
+        Some((name, why))
+    }
+
     /// Returns what is needed to store the tree later.
     pub(super) fn into_look(self, base: Oid) -> Look {
         Look {
@@ -262,10 +270,11 @@ impl Tree {
         let mut names = Index::new().map_err(self.failed(failed))?;
         let mut overlay = Overlay::default();
         let mut entries = Vec::new();
-        let mut refused = BTreeSet::new();
+        let (mut refused, mut unstored) = (BTreeSet::new(), None);
         refused.extend(scan.unfit.iter().cloned());
         let lookup = EntryLookup::new(&self.repository, base);
         let changed: Vec<&[u8]> = scan.paths.iter().map(Vec::as_slice).collect();
+        self.holes.begin();
         self.clean(&changed)?;
         for name in &scan.paths {
             if !is_fit(name) {
@@ -276,12 +285,22 @@ impl Tree {
             let old: Option<Leaf> = old.map(|entry| (entry.filemode_raw(), entry.id()));
             let found = match self.leaf(&root, name, old) {
                 Ok(found) => found,
-                Err(_) => {
+                Err(error) => {
+                    // What git cannot store is not the work's fault.
+                    if error.kind() == io::ErrorKind::Other {
+                        unstored.get_or_insert_with(|| (name.clone(), error.to_string()));
+                    }
                     refused.insert(name.clone());
                     continue;
                 }
             };
+            let is_submodule = old.is_some_and(|(mode, _)| is_kind(mode as u32, SUBMODULE));
             let leaf = match found {
+                // No step replaces a submodule.
+                Found::File(..) if is_submodule => {
+                    refused.insert(name.clone());
+                    continue;
+                }
                 Found::File(leaf, stat) => {
                     let entry = index_entry(name, leaf, &stat);
                     if names.add(&entry).is_err() {
@@ -292,7 +311,7 @@ impl Tree {
                     Some(leaf)
                 }
                 // A submodule is what the commit says.
-                Found::Folder => old.filter(|(mode, _)| is_kind(*mode as u32, SUBMODULE)),
+                Found::Folder => old.filter(|_| is_submodule),
                 Found::Nothing => None,
             };
             overlay.put(name, leaf);
@@ -304,6 +323,7 @@ impl Tree {
             tree,
             entries,
             refused,
+            unstored,
             overlay,
         })
     }
@@ -327,9 +347,14 @@ impl Tree {
                 let mode = if executable { 0o100_755 } else { 0o100_644 };
                 // In place of a link, its content would be a link's text.
                 let is_file = |(mode, _): &Leaf| is_kind(*mode as u32, FILE);
-                let before = before.filter(|_| !self.settings().file_mode);
-                let mode = before.filter(is_file).map_or(mode, |(mode, _)| mode);
+                let before = before.filter(is_file);
+                let kept = before.filter(|_| !self.settings().file_mode);
+                let mode = kept.map_or(mode, |(mode, _)| mode);
                 let stamp = FileStamp::of(&stat);
+                // The content of a filtered file was read already.
+                if !self.holes.take(&stat) && !self.is_filtered(name) {
+                    return Err(io::ErrorKind::FileTooLarge.into());
+                }
                 if let Some(id) = self.known(name, stamp) {
                     return Ok(Found::File((mode, id), Box::new(stat)));
                 }
@@ -338,7 +363,7 @@ impl Tree {
                     let id = id.ok_or(io::ErrorKind::InvalidData)?;
                     return Ok(Found::File((mode, id), Box::new(stat)));
                 }
-                let Some(id) = self.stored(root, name)? else {
+                let Some(id) = self.stored(root, name, before.map(|(_, id)| id))? else {
                     return Ok(Found::Nothing);
                 };
                 let unchanged = !self.looks_only

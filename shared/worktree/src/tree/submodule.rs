@@ -35,9 +35,6 @@ impl Tree {
         else {
             return Ok(None);
         };
-        if !self.is_disposable() {
-            return Ok(None);
-        }
         let base = self.find_commit(base)?;
         let base = base.tree().map_err(self.failed("read the tree"))?;
         let lookup = EntryLookup::new(&self.repository, &base);

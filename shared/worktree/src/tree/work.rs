@@ -6,6 +6,7 @@ use super::{Tree, TreeError};
 use crate::diff::{DiffSide, SideContent, WorkDiff, WorkDiffMaker, blob_content};
 use crate::entry_lookup::EntryLookup;
 use crate::mode::{LINK, SUBMODULE, is_kind};
+use git2::Oid;
 use rustix::fs::FileType;
 use std::io;
 use std::path::Path;
@@ -41,20 +42,27 @@ impl Tree {
                 made.leave_out();
                 continue;
             }
-            let old = lookup.get(name).map(|entry| {
+            let entry = lookup.get(name);
+            let before = entry.as_ref().map(|entry| entry.id());
+            let old = entry.map(|entry| {
                 let mode = entry.filemode_raw().unsigned_abs();
                 let content = blob_content(&self.repository, mode, entry.id());
                 DiffSide { mode, content }
             });
-            let new = self.work_side(&root, name, old.as_ref());
+            let new = self.work_side(&root, name, (old.as_ref(), before));
             made.add(name, old, new);
         }
         made.set_apart(scan.nested.iter().chain(&scan.unfit));
         Ok(made.done())
     }
 
-    /// Returns what a step has at a path.
-    fn work_side(&self, root: &Beneath, name: &[u8], old: Option<&DiffSide>) -> Option<DiffSide> {
+    /// Returns what a step has at a path; `old` and `before` are what HEAD has there.
+    fn work_side(
+        &self,
+        root: &Beneath,
+        name: &[u8],
+        (old, before): (Option<&DiffSide>, Option<Oid>),
+    ) -> Option<DiffSide> {
         let unreadable = |mode, error: &io::Error| DiffSide {
             mode,
             content: match error.kind() {
@@ -94,7 +102,7 @@ impl Tree {
         let read = match kind(&stat) {
             FileType::Symlink => root.read_link(path(name)).map(Some),
             _ => root.open_file(path(name)).and_then(|file| {
-                let read = file.map(|file| self.looked_at(file, name));
+                let read = file.map(|file| self.looked_at(file, name, before));
                 read.transpose()
             }),
         };

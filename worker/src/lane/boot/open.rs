@@ -25,7 +25,10 @@ impl Lane {
         plan: &LanePlan,
     ) -> Result<(Self, Option<Bootstrap>), BootError> {
         let repository = &batch.settings.roots.repository;
-        let (worktree, tree) = worktree_of(repository, &plan.worktree)?;
+        let (worktree, mut tree) = worktree_of(repository, &plan.worktree)?;
+        if let Some(bytes) = batch.settings.resources.disk {
+            tree.bound_holes(bytes);
+        }
         let roots = roots_at(&worktree, &batch.settings);
         let lock = WorktreeLock::acquire_in(tree.git_folder(), PREDECESSOR_WAIT)?;
         tree.restore_git_file()?;

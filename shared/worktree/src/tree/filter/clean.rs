@@ -2,6 +2,7 @@
 
 use super::super::beneath::{Beneath, kind, path};
 use super::super::entry_name::is_fit;
+use super::super::holes::TOO_SPARSE;
 use super::super::scan::StoredContent;
 use super::super::{Tree, TreeError};
 use super::lfs::{self, Pointer};
@@ -91,8 +92,13 @@ impl Tree {
             self.refuse(name, why);
             return None;
         }
+        let is_regular = kind(&stat) == FileType::RegularFile;
+        if is_regular && !self.holes.take(&stat) {
+            self.refuse(name, TOO_SPARSE);
+            return None;
+        }
         let is_known = || self.known(name, stamp).is_some();
-        (kind(&stat) == FileType::RegularFile && !is_known()).then_some(Taken {
+        (is_regular && !is_known()).then_some(Taken {
             name,
             filter,
             stamp,
