@@ -146,7 +146,11 @@ impl BootError {
     /// Returns what a person can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Dirty { .. } => Some("commit, stash or remove them".to_owned()),
+            Self::Dirty { .. } => Some(
+                "commit or remove them, or set them aside with `git stash push -- FILE`: a plain \
+                 `git stash` would set the issues back as well where git tracks them"
+                    .to_owned(),
+            ),
             Self::Store(StoreError::LockBusy { .. }) => Some(
                 "another harness uses this worktree; use other worktrees, or end it".to_owned(),
             ),
@@ -160,7 +164,7 @@ impl BootError {
                     "install it (for Git LFS: `git lfs install`), or have git leave its files as \
                      they are with `git config filter.{filter}.required false`"
                 )),
-                FilterError::Unread { .. } => None,
+                FilterError::Quoted { .. } | FilterError::Unread { .. } => None,
             },
             Self::Tree(error) if error.fault == TreeFault::Filter => Some(
                 "filters run without network: fetch what they need first (for Git LFS: `git lfs \

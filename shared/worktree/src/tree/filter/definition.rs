@@ -2,6 +2,7 @@
 //! the operator's checkout when a batch begins.
 
 use super::super::beneath::path;
+use super::super::entry_name::is_modules;
 use super::super::index_file;
 use super::super::private::{alternates, quoted, settings, settings_folder};
 use git2::{Config, FileMode, ObjectType, Oid, Repository};
@@ -23,6 +24,18 @@ const LFS_SETTINGS: [&str; 3] = [
 ];
 /// The settings of Git LFS that a project may track.
 const LFS_CONFIG: &[u8] = b".lfsconfig";
+/// How a line begins that defines a macro.
+const MACRO: &str = "[attr]";
+/// The attributes that decide how git changes a file (gitattributes(5)).
+const CONVERTING: [&str; 7] = [
+    "binary",
+    "crlf",
+    "eol",
+    "filter",
+    "ident",
+    "text",
+    "working-tree-encoding",
+];
 /// Where git-crypt keeps its keys in a git folder.
 const CRYPT: &str = "git-crypt";
 
@@ -32,6 +45,19 @@ pub enum FilterError {
     /// An attribute names a filter that git has no setting for.
     #[error("an attribute names the git filter `{0}`, which is not configured on this machine")]
     Unconfigured(String),
+    /// A pattern that only git itself can read decides how files are changed.
+    #[error(
+        "{file}:{line}: a pattern in quotes that sets `{attribute}` is not supported: write it \
+         without quotes, and each space in it as `[[:space:]]`"
+    )]
+    Quoted {
+        /// The file of attributes.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// The attribute.
+        attribute: String,
+    },
     /// The repository cannot be read.
     #[error("cannot read the git filters of {repository}: {detail}")]
     Unread {
@@ -85,21 +111,18 @@ impl FilterDefinitions {
         let main = Repository::open(repository).map_err(of_git)?;
         let main = Repository::open(main.commondir()).map_err(of_git)?;
         let files = attribute_files(&main).map_err(of_git)?;
-        let local = main.commondir().join("info/attributes");
-        let local = read_small(&local).map_err(|error| unread(error.to_string()))?;
+        let local_file = main.commondir().join("info/attributes");
+        let local = read_small(&local_file).map_err(|error| unread(error.to_string()))?;
         let mut config = main.config().map_err(of_git)?;
         let config = config.snapshot().map_err(of_git)?;
-        let global = read_small(&global_attributes(&config));
-        let global = global.map_err(|error| unread(error.to_string()))?;
-        let mut named = filters(&local);
-        let mut converts = has_conversion(&local) || has_conversion(&global);
-        for (at, id) in &files {
-            if at.ends_with(ATTRIBUTES) {
-                let text = main.find_blob(*id).map_err(of_git)?;
-                named.extend(filters(text.content()));
-                converts |= has_conversion(text.content());
-            }
-        }
+        let global_file = global_attributes(&config);
+        let global = read_small(&global_file).map_err(|error| unread(error.to_string()))?;
+        let mut texts = attribute_texts(&main, &files).map_err(of_git)?;
+        texts.push((local_file.display().to_string(), local.clone()));
+        let mut named: BTreeSet<String> = texts.iter().flat_map(|(_, of)| filters(of)).collect();
+        texts.push((global_file.display().to_string(), global.clone()));
+        must_have_no_quotes(&texts)?;
+        let converts = texts.iter().any(|(_, text)| has_conversion(text));
         let configured = configured(&config).map_err(of_git)?;
         if let Some(filter) = named.iter().find(|name| !configured.contains_key(*name)) {
             return Err(FilterError::Unconfigured(filter.clone()));
@@ -198,6 +221,20 @@ fn attribute_files(main: &Repository) -> Result<BTreeMap<Vec<u8>, Oid>, git2::Er
     Ok(files)
 }
 
+/// Returns the texts of files of attributes, by their names.
+fn attribute_texts(
+    main: &Repository,
+    files: &BTreeMap<Vec<u8>, Oid>,
+) -> Result<Vec<(String, Vec<u8>)>, git2::Error> {
+    let files = files.iter().filter(|(name, _)| name.ends_with(ATTRIBUTES));
+    files
+        .map(|(name, id)| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            Ok((name, main.find_blob(*id)?.content().to_vec()))
+        })
+        .collect()
+}
+
 /// Reads a file of the operator's; one that is not there is empty.
 fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     read_regular(path).map(Option::unwrap_or_default)
@@ -274,6 +311,52 @@ fn has_conversion(text: &[u8]) -> bool {
     values(&text).any(|word| word == "ident" || encoding(word))
 }
 
+/// Refuses files of attributes in which a pattern in quotes decides how files are
+/// changed: libgit2 does not read such a pattern, and would leave the files as they are.
+fn must_have_no_quotes(texts: &[(String, Vec<u8>)]) -> Result<(), FilterError> {
+    let texts = || {
+        let texts = texts.iter();
+        texts.map(|(file, text)| (file, String::from_utf8_lossy(text)))
+    };
+    let mut converting: BTreeSet<String> = CONVERTING.map(str::to_owned).into();
+    for (_, text) in texts() {
+        let macros = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(MACRO));
+        let macros = macros.filter_map(|rest| rest.split_whitespace().next());
+        converting.extend(macros.map(str::to_owned));
+    }
+    for (file, text) in texts() {
+        for (line, attributes) in (1..).zip(text.lines().map(behind_quotes)) {
+            let mut names = attributes.unwrap_or_default().split_whitespace();
+            let found = names.find_map(|word| {
+                let name = word.trim_start_matches(['-', '!']).split('=').next()?;
+                converting.get(name)
+            });
+            if let Some(attribute) = found {
+                return Err(FilterError::Quoted {
+                    file: file.clone(),
+                    line,
+                    attribute: attribute.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns what follows a pattern in quotes; `None` where the line has none.
+fn behind_quotes(line: &str) -> Option<&str> {
+    let pattern = line.trim_start().strip_prefix('"')?;
+    let mut is_escaped = false;
+    let end = pattern.find(|c| {
+        let is_end = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    });
+    end.map(|end| &pattern[end + 1..])
+}
+
 /// Returns the words of a file of attributes that may set one.
 fn values(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
@@ -284,6 +367,6 @@ fn values(text: &str) -> impl Iterator<Item = &str> {
 /// Returns whether a file has attributes or settings and is never filtered.
 pub(super) fn is_of_git(name: &[u8]) -> bool {
     let file = path(name).file_name().unwrap_or_default();
-    let file = file.as_encoded_bytes().to_ascii_lowercase();
-    file.starts_with(b".git") || name.eq_ignore_ascii_case(LFS_CONFIG)
+    let is_attributes = file.as_encoded_bytes().eq_ignore_ascii_case(ATTRIBUTES);
+    is_attributes || is_modules(name) || name.eq_ignore_ascii_case(LFS_CONFIG)
 }

@@ -5,6 +5,7 @@ use sha2::{Digest as _, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The name of its filter.
 pub(super) const FILTER: &str = "lfs";
@@ -14,6 +15,8 @@ pub(super) const POINTER_MAX: u64 = 1_023;
 const OBJECT_MAX: u64 = 1 << 30;
 /// How much of an object is read at once.
 const PIECE: usize = 1 << 16;
+/// Counts the copies: lanes of one process may take in the same object at once.
+static COPIES: AtomicU64 = AtomicU64::new(0);
 
 /// What a pointer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +85,9 @@ pub(super) fn take_in(
     }
     let temporary = store.join("tmp");
     fs::create_dir_all(&temporary)?;
-    let temporary = temporary.join(format!("premath-{}-{oid}", std::process::id()));
+    let copy_number = COPIES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("premath-{}-{copy_number}-{oid}", std::process::id());
+    let temporary = temporary.join(name);
     let copied = copy(&mut object, &temporary, pointer.size).and_then(|digest| {
         if digest != *oid {
             return Ok(Err(format!("the object {oid} of Git LFS is corrupt")));
@@ -143,6 +148,31 @@ mod tests {
         ] {
             assert_eq!(Pointer::parse(text.as_bytes()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn lanes_take_in_the_same_object_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store");
+        let content = vec![b'x'; 8 << 20];
+        let digest = Sha256::digest(&content);
+        let pointer = Pointer {
+            oid: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            size: content.len() as u64,
+        };
+        let at = folder.path().join("git/lfs/objects").join(pointer.place());
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(&at, &content).unwrap();
+        std::thread::scope(|scope| {
+            let take = || take_in(&store, &Beneath::open(folder.path()).unwrap(), &pointer);
+            let lanes: Vec<_> = (0..8).map(|_| scope.spawn(take)).collect();
+            for lane in lanes {
+                lane.join().unwrap().unwrap().unwrap();
+            }
+        });
+        let kept = store.join("objects").join(pointer.place());
+        assert_eq!(fs::read(&kept).unwrap(), content);
+        assert_eq!(fs::read_dir(store.join("tmp")).unwrap().count(), 0);
     }
 
     #[test]

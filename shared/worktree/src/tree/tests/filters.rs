@@ -167,6 +167,57 @@ fn a_filter_counts_where_an_attribute_of_the_operators_names_it() {
     assert!(!found.settings().contains("other"), "it has no command");
 }
 
+/// libgit2 skips a line with such a pattern, and the files would be taken as they are.
+#[test]
+fn a_pattern_in_quotes_that_converts_is_refused() {
+    let lane = Lane::new();
+    configure(&lane, "clean", "x");
+    for (text, place) in [
+        ("\"my secrets/*.key\" filter=rot\n", Some(":1: ")),
+        ("# \"\n \"a\\\"b\" -text\n", Some(":2: ")),
+        ("[attr]big filter=rot\n\"a b\" big\n", Some(":2: ")),
+        ("\"a b\" linguist-generated\n\"filter\" -diff\n", None),
+        ("my[[:space:]]secrets/*.key filter=rot\n", None),
+    ] {
+        stage(&lane, ".gitattributes", text);
+        let error = find(&lane).err().map(|error| error.to_string());
+        assert_eq!(error.is_some(), place.is_some(), "{text}: {error:?}");
+        if let (Some(error), Some(place)) = (error, place) {
+            assert!(error.contains(&format!(".gitattributes{place}")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn only_files_that_git_reads_attributes_from_are_never_filtered() {
+    let lane = Lane::new();
+    stage(&lane, ".gitattributes", "* filter=rot\n");
+    configure(&lane, "clean", "x");
+    let definitions = Arc::new(find(&lane).unwrap().unwrap());
+    let runner = Box::new(Rotation::default());
+    let filters = Filters::new(definitions, &lane.at("../filters"), runner).unwrap();
+    for name in [
+        ".gitlab-token",
+        "d/.github-secret",
+        ".gitignore",
+        ".git-credentials",
+    ] {
+        assert_eq!(
+            filters.of(name.as_bytes()).as_deref(),
+            Some("rot"),
+            "{name}"
+        );
+    }
+    for name in [
+        ".gitattributes",
+        "d/.GitAttributes",
+        ".gitmodules",
+        ".lfsconfig",
+    ] {
+        assert_eq!(filters.of(name.as_bytes()), None, "{name}");
+    }
+}
+
 #[test]
 fn a_lane_that_was_made_without_filters_is_filled_once() {
     let (lane, runs) = filtered();
