@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         return ended;
     }
     let arguments = Arguments::parse();
+    // Where it is not raised, folders that lie deep can disable a lane.
+    let _ = premath_platform::process::raise_open_files();
     harness_worker::log::begin();
     ExitCode::from(run(&arguments))
 }

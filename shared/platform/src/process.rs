@@ -3,13 +3,14 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, Result};
 use rustix::process::{
-    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, pidfd_open, pidfd_send_signal, prlimit,
-    set_child_subreaper, test_kill_process,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, getrlimit, pidfd_open, pidfd_send_signal,
+    prlimit, set_child_subreaper, setrlimit, test_kill_process,
 };
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The most bytes of an environment that is read: the system gives a program 6 MiB
@@ -18,6 +19,37 @@ const ENVIRON_MAX: u64 = 8 << 20;
 
 /// The most bytes of a process's `stat`: 52 numbers and a name of at most 64.
 const STAT_MAX: usize = 2048;
+
+/// How many files this process might have open before [`raise_open_files`].
+static OPEN_FILES: OnceLock<Rlimit> = OnceLock::new();
+
+/// Lets this process have as many files open as the system lets it: a lane holds a file
+/// for each level of the folders that a step made.
+///
+/// # Errors
+///
+/// As the system reports it; the bound stays then.
+pub fn raise_open_files() -> Result<()> {
+    let before = OPEN_FILES.get_or_init(|| getrlimit(Resource::Nofile));
+    let raised = Rlimit {
+        current: before.maximum,
+        maximum: before.maximum,
+    };
+    setrlimit(Resource::Nofile, raised)
+}
+
+/// Gives a process that this one has started the bound that was in force before
+/// [`raise_open_files`]: programs that use select(2) fail above 1,024.
+///
+/// # Errors
+///
+/// As [`limit`].
+pub fn restore_open_files(pid: Pid) -> Result<()> {
+    match OPEN_FILES.get() {
+        Some(before) => limit(pid, Resource::Nofile, *before),
+        None => Ok(()),
+    }
+}
 
 /// A process as it was when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use super::orphans::{self, MARKER, MARKER_OF_SUPERVISOR};
 use super::{MODE, job};
 use premath_kernel::failure::FailureClass;
 use premath_platform::manager;
+use premath_platform::process::restore_open_files;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -166,6 +167,8 @@ impl Supervisor {
                 .spawn()
         };
         let process = orphans::start(start).map_err(failed)?;
+        // It starts nothing before it receives a request, and its commands have its bounds.
+        let _ = restore_open_files(Pid::from_child(&process));
         Ok(Self {
             process,
             program: program.to_owned(),
