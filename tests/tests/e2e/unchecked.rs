@@ -196,3 +196,72 @@ fn what_a_person_takes_off_the_target_during_its_check_does_not_close() {
     }
     every_close_is_on_the_target(&scratch);
 }
+
+#[test]
+fn what_a_person_reverts_during_its_check_does_not_close() {
+    let scratch = Scratch::with_issues(1, &[issue("a")]);
+    let check = "[landing]\ncheck_cmd = '''\ntouch \"$HOME/checks\"\n\
+                 until [ -e \"$HOME/go\" ]; do sleep 0.02; done'''\n";
+    settings(&scratch, check);
+    let batch = scratch.landing_batch(OWN, "true").start();
+    await_file(&scratch, "checks");
+    on_the_target(&scratch, "git revert --no-edit HEAD");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    touch(&scratch, "go");
+    batch.wait();
+    scratch.landing_batch(OWN, "true").end().exits(0);
+    assert_eq!(scratch.issue("a")["status"], "closed");
+    assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
+    not_charged(&scratch, "a");
+}
+
+/// A commit of a person keeps a landing on the target that was cancelled below it. What
+/// landed between the two is not charged for the check that fails then.
+#[test]
+fn work_above_a_cancelled_landing_that_stays_is_not_charged() {
+    let scratch = Scratch::with_issues(3, &["a", "b", "c"].map(issue));
+    let check = "[landing]\ncheck_cmd = '''\ntouch \"$HOME/checks-$PREMATH_ISSUE_ID\"\n\
+                 until [ -e \"$HOME/go\" ]; do sleep 0.02; done; [ ! -e src/a.txt ]'''\n\
+                 [verify]\nflaky_reruns = 0\n";
+    settings(&scratch, check);
+    let work = format!(
+        "case $PREMATH_ISSUE_ID in b) until [ -e \"$HOME/checks-a\" ]; do sleep 0.02; done;; \
+         c) until [ -e \"$HOME/c-goes\" ]; do sleep 0.02; done;; esac\n{OWN}"
+    );
+    let batch = scratch.landing_batch(&work, "true").start();
+    await_file(&scratch, "checks-a");
+    await_file(&scratch, "checks-b");
+    on_the_target(
+        &scratch,
+        "echo theirs >> src/b.txt && git commit -qam theirs",
+    );
+    let cancel = ["cancel", "a", "--reason", "not wanted"];
+    scratch.premath(cancel).end().exits(0);
+    for name in ["c-goes", "go"] {
+        touch(&scratch, name);
+    }
+    let ended = batch.wait().exits(1);
+    assert_eq!(ended.events().last().unwrap()["endedBy"], "broken_target");
+    for id in ["b", "c"] {
+        not_charged(&scratch, id);
+        assert_ne!(scratch.issue(id)["status"], "blocked", "{id}");
+    }
+}
+
+/// Commits on the target, as a person does in a worktree of their own.
+fn on_the_target(scratch: &Scratch, script: &str) {
+    let other = scratch.folder().join("other");
+    let at = other.to_str().unwrap();
+    let git = |arguments: &[&str]| scratch.git_command(arguments.iter().copied());
+    git(&["worktree", "add", "-q", "--detach", at, TARGET])
+        .end()
+        .exits(0);
+    let alias = format!("alias.theirs=!{script}");
+    git(&["-c", &alias, "theirs"]).within(&other).end().exits(0);
+    let target = format!("refs/heads/{TARGET}");
+    git(&["update-ref", &target, "HEAD"])
+        .within(&other)
+        .end()
+        .exits(0);
+    git(&["worktree", "remove", "--force", at]).end().exits(0);
+}

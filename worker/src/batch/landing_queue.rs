@@ -311,6 +311,12 @@ impl Batch {
         })
     }
 
+    /// Returns whether work lands although another issue has the reservation: a part of
+    /// what was verified as one with it has landed.
+    pub(crate) fn owes_landing(&self) -> bool {
+        self.landing_queue.state().queue.owes_any_landing()
+    }
+
     /// Returns whether the work of an issue conflicted in this batch, and one more
     /// conflict would block it.
     pub(crate) fn is_last_after_conflict(&self, issue_id: &IssueId) -> bool {

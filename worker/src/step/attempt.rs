@@ -104,8 +104,8 @@ impl<'a> Attempt<'a> {
 
     /// Reserves the next landing for the last attempt of an issue whose work
     /// conflicted, so that what other lanes land cannot make it conflict again.
-    /// Waits while another issue has the reservation, or while work is in the queue
-    /// that assumes nothing.
+    /// Waits while another issue has the reservation, while work is in the queue that
+    /// assumes nothing, and until work has landed that lands in spite of it.
     pub(super) fn reserve_landing(&mut self) -> Result<(), StageError> {
         let (batch, issue_id) = (self.batch, &self.claim().issue_id);
         if !batch.landing.merges() || !batch.is_last_after_conflict(issue_id) {
@@ -114,8 +114,10 @@ impl<'a> Attempt<'a> {
         loop {
             let seen = batch.interrupt.changes();
             self.look()?;
-            self.reservation = batch.reserve_landing(issue_id);
-            if self.reservation.is_some() {
+            if self.reservation.is_none() {
+                self.reservation = batch.reserve_landing(issue_id);
+            }
+            if self.reservation.is_some() && !batch.owes_landing() {
                 break;
             }
             // Its work has not begun: there is nothing to finish.

@@ -26,11 +26,15 @@ impl Lane {
         queued: &mut QueuedWork<'_>,
         landed: AdvancedLanding,
     ) -> Result<Option<Closable>, StageError> {
-        let (mark, began) = (attempt.log.mark(), Instant::now());
+        let (mark, waited, began) = (attempt.log.mark(), attempt.log.waited, Instant::now());
         let commit = landed.record().commit.clone();
-        // Where that cannot be found out, the witness of the landing shows it.
-        let batch = self.batch.clone();
-        let is_there = || batch.landing.has(&commit).unwrap_or(true);
+        let (issue_id, batch) = (attempt.claim().issue_id.clone(), self.batch.clone());
+        // Reverted work is not there, although the target has its commit. Where that cannot
+        // be found out, the witness of the landing shows it.
+        let is_there = || match batch.landed(&issue_id) {
+            Ok(mark) => mark.is_some_and(|mark| mark.commit == commit),
+            Err(_) => true,
+        };
         let end = match self.check_in_turn(attempt, owner, queued, &landed) {
             Ok(CheckEnd::MayClose) if !is_there() => {
                 tracing::warn!(commit, "taken off the target while it was checked");
@@ -53,10 +57,14 @@ impl Lane {
             Ok(end) => {
                 match end {
                     CheckEnd::Withdraw => self.withdraw(owner, landed)?,
+                    // It could not be taken back, and rests on work that nothing checks:
+                    // its mark keeps other work from landing on it.
+                    _ if is_there() => drop(landed),
                     _ => landed.unmark(),
                 }
                 attempt.log.discard_from(mark);
-                attempt.log.waited += began.elapsed();
+                // All of it, and with that what was counted meanwhile.
+                attempt.log.waited = waited + began.elapsed();
                 Ok(None)
             }
             Err(stage_error) => Err(self.take_off_failed(owner, landed, stage_error)),

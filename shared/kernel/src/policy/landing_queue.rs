@@ -271,7 +271,7 @@ impl LandingQueue {
         };
         let before = &self.places[..at];
         match &self.places[at].state {
-            PlaceState::Waiting if at >= self.window => QueueStep::Wait,
+            PlaceState::Waiting | PlaceState::Due if at >= self.window => QueueStep::Wait,
             PlaceState::Waiting | PlaceState::Due
                 if self.running() + self.checks.due() >= self.slots =>
             {

@@ -71,6 +71,12 @@ impl LandingQueue {
         at.is_some_and(|at| self.is_owed(at))
     }
 
+    /// Returns whether the rest of any run lands although another issue has the
+    /// reservation.
+    pub fn owes_any_landing(&self) -> bool {
+        (0..self.places.len()).any(|at| self.is_owed(at))
+    }
+
     pub(super) fn is_owed(&self, at: usize) -> bool {
         let leader = self.leader_of(at).unwrap_or(at);
         self.checks.has_riders(self.places[leader].ticket)
@@ -172,11 +178,7 @@ impl LandingQueue {
     /// Returns whether a place behind one leads its run, or will.
     fn has_follower(&self, at: usize) -> bool {
         match self.follower(at) {
-            Follower::Open(next) => {
-                let place = &self.places[next];
-                let may_start = place.state == PlaceState::Due || next < self.window;
-                may_start && place.part != Part::Single
-            }
+            Follower::Open(next) => next < self.window && self.places[next].part != Part::Single,
             Follower::Rides(_) | Follower::Leads(_) => true,
             Follower::None => false,
         }

@@ -236,8 +236,15 @@ impl Batch {
                 true
             }
             Lane::Retrying(issue)
-                if self.working() < self.kind.lanes && self.queue.reserve(&id_of(issue)) =>
+                if self.working() < self.kind.lanes
+                    && self.queue.reserve(&id_of(issue))
+                    && !self.queue.owes_any_landing() =>
             {
+                // It is done on what has landed; what lands later may conflict again.
+                let landed = &self.target.0;
+                self.issues[issue]
+                    .conflicts
+                    .retain(|other| !landed.contains(other));
                 self.lanes[lane] = Lane::Working(issue, self.now + self.issues[issue].work);
                 true
             }
@@ -496,7 +503,6 @@ impl Batch {
         assert!(self.retried.insert(issue), "{issue} conflicts again");
         self.queue.left(ticket);
         self.holders.remove(&ticket);
-        self.issues[issue].conflicts.clear();
         self.lanes[lane] = Lane::Retrying(issue);
     }
 

@@ -154,6 +154,41 @@ fn the_window_shrinks_for_charged_failures_and_grows_for_landings() {
     assert_eq!(queue.next(t[8]), QueueStep::Wait);
 }
 
+/// What was verified already and is to be verified again is bounded, too.
+#[test]
+fn the_window_bounds_what_is_verified_again() {
+    let (mut queue, t) = queue_of(12);
+    for first in 0..3 {
+        while let Some(ticket) = t[first..].iter().find(|ticket| {
+            let step = queue.next(**ticket);
+            matches!(step, QueueStep::Try(_))
+        }) {
+            start(&mut queue, *ticket);
+        }
+        assert!(queue.failed(t[first]));
+        queue.left(t[first]);
+    }
+    // 20, 10, 5, 3.
+    for ticket in &t[3..6] {
+        start(&mut queue, *ticket);
+    }
+    assert_eq!(queue.next(t[6]), QueueStep::Wait);
+}
+
+#[test]
+fn a_check_that_is_due_gets_the_next_slot() {
+    let mut queue = bounded(19, 1);
+    let [first, second] = [1, 2].map(|number| queue.join(0, &format!("bd-{number}").into()));
+    start(&mut queue, first);
+    assert!(queue.passed(first));
+    queue.advanced(first);
+    assert_eq!(queue.next(second), QueueStep::Wait);
+    assert_eq!(queue.start_check(first), CheckStart::Begins);
+    assert_eq!(queue.next(second), QueueStep::Wait);
+    assert!(queue.checked(first, true));
+    assert_eq!(start(&mut queue, second), []);
+}
+
 #[test]
 fn without_speculation_one_place_is_verified_at_a_time() {
     let mut queue = bounded(0, usize::MAX);
