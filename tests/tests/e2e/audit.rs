@@ -234,6 +234,41 @@ const OF_WITNESSES: &[Planted] = &[
             copied.reference(LAST, "mutation-ready://", Some(&right));
         },
     ),
+    (
+        "a turn that changes nothing closes its issue",
+        Code::TurnVerdict,
+        |copied| {
+            copied.forge_witness(LAST, "turn", |document| {
+                document["joinCheck"]["mutationReady"] = json!(false);
+            });
+        },
+    ),
+    (
+        "the right to close rests on another join",
+        Code::MutationDisagrees,
+        |copied| copied.forge_right("joinSetDigest", &json!("sha256:other")),
+    ),
+    (
+        "the right to close rests on another verification",
+        Code::MutationDisagrees,
+        |copied| copied.forge_right("verificationCallId", &json!("worker.1.a.1/verify")),
+    ),
+    (
+        "the right to close is under another lease",
+        Code::MutationDisagrees,
+        |copied| copied.forge_right("leaseOwner", &json!("worker.9")),
+    ),
+    (
+        "a journal of hooks is edited",
+        Code::StreamAltered,
+        |copied| {
+            let journal = copied.path(&format!("artifacts/streams/{LAST}.work.hooks.jsonl"));
+            fs::write(journal, "edited\n").unwrap();
+            copied.forge_witness(LAST, "work", |document| {
+                document["hooks"] = json!({ "journalSha256": digest_of(&json!("other")) });
+            });
+        },
+    ),
     ("a close did not hold", Code::CloseNotHeld, |copied| {
         copied.forge_witness(LAST, "mutation", |document| {
             document["found"]["status"] = json!("open");
@@ -523,8 +558,7 @@ fn a_planted_contradiction_is_found_and_named_first() {
             && said.contains("worker.1.a.1.work.stdout: the digest of a stream differs"),
         "{said}"
     );
-    // Each code is planted. Only a commit that names the chain value of its own
-    // row cannot be made: the row holds the commit's digest.
+    // Each code is planted.
     let planted: BTreeSet<Code> = tables
         .into_iter()
         .chain([batched::OF_BATCHES])
@@ -533,7 +567,7 @@ fn a_planted_contradiction_is_found_and_named_first() {
         .collect();
     let mut missing = Code::ALL.to_vec();
     missing.retain(|code| !planted.contains(code));
-    assert_eq!(missing, [Code::AnchorAfterRow]);
+    assert_eq!(missing, []);
 }
 
 /// Returns whether git verifies a commit; `None` where there is no

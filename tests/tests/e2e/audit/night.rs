@@ -2,7 +2,7 @@
 
 use crate::landing::TARGET;
 use git2::{Oid, Repository, Signature};
-use premath_kernel::json::canonical::canonical_value;
+use premath_kernel::json::canonical::{self, canonical_value};
 use premath_kernel::record::audit::digest_of;
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::Chain;
@@ -162,6 +162,18 @@ impl<'a> Copied<'a> {
                 row["verification"]["witnessRef"] = json!(reference)
             });
         }
+    }
+
+    /// Changes a field of the last step's right to close, with all that names it.
+    pub(super) fn forge_right(&self, name: &str, value: &Value) {
+        let mut right = Value::Null;
+        self.forge_witness(LAST, "mutation", |document| {
+            document["mutation"][name] = value.clone();
+            right = document["mutation"].clone();
+        });
+        let digest = canonical::ref_digest(&right);
+        let right = format!("mutation-ready://c/close/{digest}");
+        self.reference(LAST, "mutation-ready://", Some(&right));
     }
 
     fn target(&self) -> String {

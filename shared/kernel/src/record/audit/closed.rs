@@ -1,11 +1,21 @@
 //! Issues that steps closed: row, witnesses and issue say the same.
 
-use super::witness::{WitnessRef, digest_of, is_red, may_pass, passed, streamed};
+use super::witness::{WitnessRef, cut_streams, digest_of, is_red, may_pass, passed, streamed};
 use super::{Audit, AuditRow, ContradictionCode as Code, IssueState, WitnessFile};
 use crate::json::canonical;
+use crate::record::trajectory::StepRow;
 use crate::record::turn_context::TurnContext;
 use crate::turn::{ParsedInput, join_check};
 use serde_json::Value;
+
+/// The fields of a verdict that the witness of a turn repeats.
+const VERDICT: [&str; 5] = [
+    "joinClosed",
+    "result",
+    "failureClasses",
+    "mutationReady",
+    "mutationFailureClasses",
+];
 
 /// A witness of a row, as its file has it.
 pub(super) struct ClosedWitness<'a> {
@@ -49,6 +59,12 @@ impl<'a> Audit<'a> {
             for read in &witnesses {
                 self.streams(issue, read);
             }
+        }
+        let uncompared = self.uncompared;
+        if uncompared > 0 {
+            self.note(format!(
+                "{uncompared} stream(s) of commands were cut when they were written, or are not there any more, and were not compared"
+            ));
         }
         let shared = self.report.shared;
         if shared > 0 {
@@ -217,7 +233,7 @@ impl<'a> Audit<'a> {
                 return;
             }
         }
-        for name in ["joinClosed", "result", "failureClasses"] {
+        for name in VERDICT {
             if written[name] != judged[name] {
                 let (expected, found) = (shown(&judged[name]), shown(&written[name]));
                 self.contradiction(
@@ -230,7 +246,7 @@ impl<'a> Audit<'a> {
             }
         }
         let against = document["closeFailureClasses"].as_array();
-        if judged["joinClosed"] != true || !against.is_some_and(Vec::is_empty) {
+        if judged["mutationReady"] != true || !against.is_some_and(Vec::is_empty) {
             self.contradiction(
                 Code::TurnVerdict,
                 place,
@@ -288,10 +304,60 @@ impl<'a> Audit<'a> {
             let expected = format!("{issue} closed by {}", row.step_id);
             self.contradiction(Code::CloseNotHeld, &place, expected, shown(back));
         }
+        let turn = witnesses
+            .iter()
+            .find(|read| read.reference.phase == WitnessRef::TURN);
+        if let Some(turn) = turn {
+            self.right_of_turn(&place, (issue, row), &document["mutation"], turn.document);
+        }
         let landing = canonical::value_of(&row.landing);
         if document["landing"] != landing {
             let found = shown(&document["landing"]);
             self.contradiction(Code::CloseDisagrees, place, shown(&landing), found);
+        }
+    }
+
+    /// Compares the right to close with the turn that it rests on.
+    fn right_of_turn(
+        &mut self,
+        place: &str,
+        (issue, row): (&str, &StepRow),
+        right: &Value,
+        turn: &Value,
+    ) {
+        let digests = &turn["joinCheck"]["witness"]["digests"];
+        let step = &turn["step"];
+        let trimmed = |value: &Value| {
+            value
+                .as_str()
+                .map_or(Value::Null, |text| text.trim().into())
+        };
+        for (name, expected) in [
+            ("change", "close".into()),
+            ("issueId", issue.into()),
+            ("stepId", row.step_id.as_str().into()),
+            ("sessionId", step["sessionId"].clone()),
+            ("leaseId", step["leaseId"].clone()),
+            ("leaseOwner", step["owner"].clone()),
+            ("leaseGeneration", step["generation"].clone()),
+            ("callSpecDigest", digests["callSpecDigest"].clone()),
+            ("joinSetDigest", digests["joinSetDigest"].clone()),
+            (
+                "mutationPolicyDigest",
+                trimmed(&turn["input"]["evidence"]["callSpec"]["mutationPolicyDigest"]),
+            ),
+            ("verificationCallId", trimmed(&turn["verificationCallId"])),
+            ("instructionRef", turn["instructionRef"].clone()),
+        ] {
+            if right[name] != expected {
+                self.contradiction(
+                    Code::MutationDisagrees,
+                    format!("{place}: {name}"),
+                    shown(&expected),
+                    shown(&right[name]),
+                );
+                return;
+            }
         }
     }
 
@@ -382,15 +448,18 @@ impl<'a> Audit<'a> {
     /// Compares what a command printed with what its witness says.
     fn streams(&mut self, issue: &str, read: &ClosedWitness<'a>) {
         let facts = self.facts;
+        self.uncompared += cut_streams(read.document);
         for stream in streamed(&read.reference, read.document) {
             let Some(file) = facts.streams.get(&stream.name) else {
+                self.uncompared += 1;
                 continue;
             };
-            if (file.bytes, &file.sha256) != (stream.bytes, &stream.sha256) {
+            let bytes = stream.bytes.unwrap_or(file.bytes);
+            if (file.bytes, &file.sha256) != (bytes, &stream.sha256) {
                 self.contradiction(
                     Code::StreamAltered,
                     format!("{issue}: {}", file.path),
-                    format!("{} bytes, sha256 {}", stream.bytes, stream.sha256),
+                    format!("{bytes} bytes, sha256 {}", stream.sha256),
                     format!("{} bytes, sha256 {}", file.bytes, file.sha256),
                 );
             }

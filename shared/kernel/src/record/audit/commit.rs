@@ -150,17 +150,6 @@ impl<'a> Audit<'a> {
         if !adopted {
             self.of_step(&place, found, &trailers, witnesses);
         }
-        let anchor = trailers.trajectory;
-        if let Some(line) = anchor.and_then(|value| self.facts.chain.line_of(value))
-            && line >= found.line
-        {
-            self.contradiction(
-                Code::AnchorAfterRow,
-                format!("{place}: Trajectory"),
-                format!("a value before line {}", found.line),
-                format!("that of line {line}"),
-            );
-        }
         adopted
     }
 

@@ -45,6 +45,7 @@ contradictions! {
     TurnVerdict = "the gate judges the turn otherwise";
     TurnContext = "a context row of the turn is not the digest of its content";
     MutationDigest = "the right to close is not what the row names";
+    MutationDisagrees = "the right to close is not one of the turn";
     CloseNotHeld = "the issue was not closed when read back";
     CloseDisagrees = "row and witness of the close disagree";
     VerificationDisagrees = "the row's verification is not one that it names a witness of";
@@ -63,7 +64,6 @@ contradictions! {
     ClaimOfAnother = "the commit claims a step that landed as another commit";
     AnchorUnknown = "the trajectory's chain does not hold the value that the commit names";
     AnchorOutOfOrder = "the commit names an earlier chain value than a commit before it";
-    AnchorAfterRow = "the step's row comes before the chain value of its own landing";
     SignatureMissing = "the landing commit is not signed";
     SignatureBad = "the signature is not good";
     SignerRefused = "the signature is by a key that may not sign";

@@ -44,6 +44,7 @@ pub fn audit(facts: &AuditFacts) -> AuditReport {
     let mut audit = Audit {
         facts,
         report: AuditReport::default(),
+        uncompared: 0,
     };
     audit.chain();
     audit.rows();
@@ -56,6 +57,8 @@ pub fn audit(facts: &AuditFacts) -> AuditReport {
 struct Audit<'a> {
     facts: &'a AuditFacts,
     report: AuditReport,
+    /// How many streams of closed issues' steps could not be compared.
+    uncompared: usize,
 }
 
 impl Audit<'_> {

@@ -91,7 +91,7 @@ pub struct StreamName {
     pub step_id: StepId,
     /// What the command was run for.
     pub phase: String,
-    /// `stdout` or `stderr`.
+    /// `stdout`, `stderr`, or the journal of the hooks.
     pub stream: &'static str,
 }
 
@@ -99,7 +99,8 @@ pub struct StreamName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Streamed {
     pub(super) name: StreamName,
-    pub(super) bytes: u64,
+    /// How many bytes it has; the witness of a journal does not say it.
+    pub(super) bytes: Option<u64>,
     pub(super) sha256: String,
 }
 
@@ -108,6 +109,11 @@ pub fn streams_of(reference: &WitnessRef, document: &Value) -> Vec<StreamName> {
     let streams = streamed(reference, document).into_iter();
     streams.map(|stream| stream.name).collect()
 }
+
+/// The streams of a command.
+const STREAMS: [&str; 2] = ["stdout", "stderr"];
+/// The end of the name of a journal.
+const JOURNAL: &str = "hooks.jsonl";
 
 /// Returns the streams of a command's witness whose files must be whole.
 pub(super) fn streamed(reference: &WitnessRef, document: &Value) -> Vec<Streamed> {
@@ -120,12 +126,36 @@ pub(super) fn streamed(reference: &WitnessRef, document: &Value) -> Vec<Streamed
                 phase: reference.phase.clone(),
                 stream,
             },
-            bytes: facts.get("bytes")?.as_u64()?,
+            bytes: Some(facts.get("bytes")?.as_u64()?),
             sha256: facts.get("sha256")?.as_str()?.to_owned(),
         };
         is_whole.then_some(streamed)
     };
-    ["stdout", "stderr"].into_iter().filter_map(of).collect()
+    let journal = || {
+        let sha256 = document.get("hooks")?.get("journalSha256")?.as_str()?;
+        Some(Streamed {
+            name: StreamName {
+                step_id: reference.step_id.clone(),
+                phase: reference.phase.clone(),
+                stream: JOURNAL,
+            },
+            bytes: None,
+            sha256: sha256.to_owned(),
+        })
+    };
+    let streams = STREAMS.into_iter().filter_map(of);
+    streams.chain(journal()).collect()
+}
+
+/// Returns how many streams a command's witness has that its file need not hold whole.
+pub(super) fn cut_streams(document: &Value) -> usize {
+    let is_cut = |stream: &&str| {
+        let facts = document.get(*stream);
+        facts.is_some_and(|facts| {
+            facts["cutBytes"].as_u64().is_some_and(|cut| cut > 0) || !facts["writeError"].is_null()
+        })
+    };
+    STREAMS.into_iter().filter(is_cut).count()
 }
 
 /// Returns whether a command's witness says that it passed.
