@@ -38,7 +38,7 @@ use premath_kernel::record::control::ControlResult;
 use premath_kernel::record::event::{ActsUnder, LandingCheck, PushFailure, TipCheck};
 use premath_kernel::record::trajectory::{Account, ControlRecord};
 use premath_memory::{Claimed, ForeignRow, OutsideChange};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -266,6 +266,8 @@ pub struct Summary {
     pub waiting: Vec<(String, Vec<String>)>,
     /// The issues that the next batch sets aside.
     pub set_aside: SetAside,
+    /// The issues that were worked on, and are open.
+    pub open: BTreeSet<IssueId>,
     /// The file that this is kept in, as text.
     pub kept: Option<PathBuf>,
 }

@@ -38,8 +38,13 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
         .iter()
         .filter_map(|report| show_salvage(report, base))
         .collect()));
-    let blocked = issues.iter().filter(|r| r.ending == StepEnding::Blocked);
-    steps.extend(few(blocked.map(|report| reopen(report)).collect()));
+    let is_held = |report: &&&StepReport| match report.ending {
+        StepEnding::Blocked => true,
+        StepEnding::Cancelled => !summary.open.contains(&report.issue_id),
+        _ => false,
+    };
+    let held = issues.iter().filter(is_held);
+    steps.extend(few(held.map(|report| reopen(report)).collect()));
     // What is broken goes to no remote.
     if let Some(failure) = &summary.push_failure
         && summary.broken.is_none()
@@ -67,7 +72,9 @@ pub(super) fn next(summary: &Summary) -> Vec<String> {
 /// Says which issues the next batch works on again by itself.
 fn tried_again(issues: &[&StepReport], summary: &Summary) -> Option<String> {
     let is_open = |report: &&StepReport| {
-        !matches!(report.ending, StepEnding::Closed | StepEnding::Blocked) && report.world.is_none()
+        !matches!(report.ending, StepEnding::Closed | StepEnding::Blocked)
+            && report.world.is_none()
+            && summary.open.contains(&report.issue_id)
     };
     let is_aside = |id: &str| summary.set_aside.issues.iter().any(|aside| *aside == id);
     let open = issues.iter().copied().filter(is_open);

@@ -28,16 +28,20 @@ pub(super) fn why(report: &StepReport, judged: Option<&JudgedTurn>) -> Vec<Strin
 
 /// What failed, in a line.
 fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
+    // What a command printed before it was ended does not say why.
+    match report.ending {
+        StepEnding::Cancelled => return "an operator cancelled the attempt".to_owned(),
+        StepEnding::Interrupted => {
+            return "the batch was interrupted during the attempt".to_owned();
+        }
+        _ => {}
+    }
     if let Some((said, _)) = &report.said {
         return said.clone();
-    }
-    if report.ending == StepEnding::Cancelled {
-        return "an operator cancelled the attempt".to_owned();
     }
     let Some(class) = report.failure_classes.first() else {
         return match &report.ending {
             StepEnding::NotBegun => "the attempt did not start".to_owned(),
-            StepEnding::Interrupted => "the batch was interrupted during the attempt".to_owned(),
             _ => format!("the attempt ended as {}", report.result_class),
         };
     };

@@ -60,6 +60,7 @@ impl Shell<'_> {
             elapsed,
             counts: memory.view(|view| view.counts()).unwrap_or_default(),
             waiting: memory.view(|view| waiting(&view)).unwrap_or_default(),
+            open: self.open_of(endings.keys()),
             issues: self.worked_on(&endings),
             disabled: std::mem::take(&mut self.disabled),
             cycle: self.cycle_reported.take(),
@@ -121,6 +122,19 @@ impl Shell<'_> {
                 (None, true)
             }
         }
+    }
+
+    /// Returns those of the issues that were worked on that are open: a person may have
+    /// closed, deferred or deleted one meanwhile.
+    fn open_of<'a>(&'a self, ended: impl Iterator<Item = &'a IssueId>) -> BTreeSet<IssueId> {
+        let is_open = |view: &MemoryView<'_>, id: &IssueId| {
+            let issue = view.issue(id);
+            issue.is_some_and(|issue| issue.status == Status::Open)
+        };
+        let reported = self.reports.values().map(|(_, report)| &report.issue_id);
+        let ids = ended.chain(reported);
+        let open = |view: MemoryView<'_>| ids.filter(|id| is_open(&view, id)).cloned().collect();
+        self.batch.memory.view(open).unwrap_or_default()
     }
 
     /// Returns the open issues that the next batch sets aside.

@@ -6,6 +6,7 @@ use crate::error::{CliError, WorkError};
 use crate::paths::variable;
 use clap::Args;
 use harness_worker::settings::{LoopFlags, Settings};
+use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::DEFAULT_TARGET;
 use premath_kernel::record::audit::WitnessRef;
 use premath_kernel::record::salvage::branches;
@@ -137,7 +138,7 @@ fn left(row: &StepRow, roots: &MemoryRoots) -> Result<Compare, CliError> {
         (None, None) if row.succeeded() => {
             Err(gone(row, "the witness of its close is gone".to_owned()))
         }
-        (_, None) => Err(WorkError::Nothing(row.step_id.clone()).into()),
+        (_, None) => Err(nothing(row).into()),
     }
 }
 
@@ -174,6 +175,18 @@ fn unchanged(close: &Value) -> Compare {
             base: base.to_owned(),
             ..WorkDiff::default()
         },
+    }
+}
+
+/// Returns the error of an attempt that left no branch.
+fn nothing(row: &StepRow) -> WorkError {
+    let step_id = row.step_id.clone();
+    match &row.salvage {
+        Some(folder) => WorkError::Aside {
+            step_id,
+            folder: plain(folder).into_owned(),
+        },
+        None => WorkError::Nothing(step_id),
     }
 }
 

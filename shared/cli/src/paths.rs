@@ -72,6 +72,16 @@ fn lane() -> Result<LaneRoots, CliError> {
     Ok(LaneRoots::at(&root))
 }
 
+/// Returns whether issue memory is that of this folder, and no repository is here: an
+/// issue that is added here by mistake would not be found again.
+pub(crate) fn is_stray(issues: &Path) -> Result<bool, CliError> {
+    let here = Path::new(".");
+    match worktree_root(here) {
+        Ok(None) => Ok(MemoryRoots::discover(here)?.issues == issues),
+        _ => Ok(false),
+    }
+}
+
 /// Opens issue memory for as long as a server runs.
 pub(crate) fn open_to_share(path: &Path) -> Result<IssueMemory, CliError> {
     Ok(IssueMemory::open(path, &options(path, false))?)

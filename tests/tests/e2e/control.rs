@@ -232,6 +232,15 @@ fn a_stop_ends_running_attempts_and_loses_nothing() {
         assert_eq!(kept.as_deref(), Some("x\n"));
     }
     assert_eq!(ground.scratch.issue("c"), issue("c"));
+    // It did work, although no attempt counts.
+    let report = ground.scratch.premath(["report"]).end().exits(0);
+    report.says("harness/salvage/a/1");
+}
+
+/// Returns the report that the last batch kept.
+fn kept_report(scratch: &Scratch) -> String {
+    let kept = fs::read_dir(scratch.root.join("artifacts/reports")).unwrap();
+    fs::read_to_string(kept.flatten().next().unwrap().path()).unwrap()
 }
 
 #[test]
@@ -255,6 +264,14 @@ fn a_cancelled_attempt_is_saved_and_does_not_count() {
     ground.release("b");
     ground.event(|e| e["event"] == "step.ended" && e["issueId"] == "b" && e["ending"] == "closed");
     ground.over(1);
+    // It is deferred, and no batch takes it up by itself.
+    let report = kept_report(&ground.scratch);
+    assert!(
+        report.contains("a: an operator cancelled the attempt"),
+        "{report}"
+    );
+    assert!(report.contains("premath retry a "), "{report}");
+    assert!(!report.contains("works on these again"), "{report}");
     let steps = ground.scratch.steps_of("a");
     assert_eq!(steps.len(), 1);
     assert_eq!(steps[0]["failureClasses"], json!(["step_interrupted"]));

@@ -135,8 +135,9 @@ fn the_changes_of_a_running_attempt_are_shown_and_nothing_of_it_is_followed() {
 
 #[test]
 fn the_work_of_an_attempt_that_failed_is_shown_by_its_salvage_branch() {
-    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b")]);
-    let work = "[ $PREMATH_ISSUE_ID = b ] || { echo x > src/a.txt; exit 1; }; exit 1";
+    let scratch = Scratch::with_issues(1, &[issue("a"), issue("b"), issue("c")]);
+    let work = "case $PREMATH_ISSUE_ID in a) echo x > src/a.txt;; c) ln -s /etc src/out;; esac; \
+                exit 1";
     scratch.landing_batch(work, "true").end().exits(1);
     let diff = answer(&scratch, &["diff", "a"]);
     assert_eq!(diff["source"], "salvage");
@@ -144,6 +145,9 @@ fn the_work_of_an_attempt_that_failed_is_shown_by_its_salvage_branch() {
     assert_eq!(diff["files"][0]["path"], "src/a.txt");
     let none = scratch.premath(["diff", "b"]).end().exits(1);
     none.says("left no commit and no salvage branch");
+    // What git cannot hold is named by its folder.
+    let aside = scratch.premath(["diff", "c"]).end().exits(1);
+    aside.says("what it left is in").says("premath-salvage/c/1");
 }
 
 #[test]

@@ -14,7 +14,8 @@ pub fn foreign_warning(rows: &[ForeignRow]) -> Option<String> {
         _ => "--all",
     };
     Some(format!(
-        "{}: {}; accept them with `premath issue accept-changes {which} --override-reason TEXT`",
+        "{}: {}; where git set the file back (`git stash`, `git checkout`), restore it; else \
+         accept the changes with `premath issue accept-changes {which} --override-reason TEXT`",
         FailureClass::MemoryChangedOutside,
         ForeignRow::summary_of(rows)
     ))

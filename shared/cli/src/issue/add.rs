@@ -86,7 +86,7 @@ impl AddArgs {
 
 fn filed(path: &Path, authority: OperatorOverride, new: NewIssue) -> Result<Answer, CliError> {
     titled(&new.title)?;
-    let memory = paths::open(path, true)?;
+    let memory = paths::open(path, !paths::is_stray(path)?)?;
     let row = memory.operate(authority, IssueChange::Add(new))?;
     Ok(with_aside_note(added(&row), &memory))
 }

@@ -188,7 +188,8 @@ impl ReportArgs {
         let input = sources.input(&self.which.which(issue.is_some()), issue)?;
         let input = input.ok_or_else(|| self.which.missing(&roots.trajectory))?;
         let report = input.report();
-        let is_empty = report.totals.attempts == 0 && report.lost_lanes().next().is_none();
+        let attempts = report.totals.attempts + report.totals.cut_attempts;
+        let is_empty = attempts == 0 && report.lost_lanes().next().is_none();
         if is_empty && self.which.batch.is_none() {
             return Err(self.nothing(&roots.trajectory));
         }

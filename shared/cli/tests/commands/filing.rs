@@ -22,6 +22,26 @@ fn text(scratch: &Scratch) -> String {
     fs::read_to_string(scratch.issues()).unwrap()
 }
 
+/// One that is added in the wrong folder would not be found again.
+#[test]
+fn no_store_is_made_where_no_repository_is() {
+    let scratch = Scratch::with("");
+    fs::remove_file(scratch.issues()).unwrap();
+    let added = scratch.command(&["issue", "add", "x"]).output().unwrap();
+    assert_eq!(added.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&added.stderr);
+    assert!(
+        said.contains("does not exist") && said.contains("premath init"),
+        "{said}"
+    );
+    assert!(!scratch.issues().exists());
+    // A file that is named is meant.
+    let elsewhere = scratch.folder.join("elsewhere.jsonl");
+    let named = ["issue", "add", "x", "--issues", elsewhere.to_str().unwrap()];
+    let added = scratch.command(&named).output().unwrap();
+    assert_eq!(added.status.code(), Some(0));
+}
+
 #[test]
 fn an_issue_is_filed_together_with_its_edges() {
     let scratch = Scratch::with(&(row("bd-1", &[]) + &row("bd-2", &[])));
