@@ -8,7 +8,7 @@
 )]
 
 use premath_kernel::record::boundary::Boundary;
-use premath_tests::{Length, NO_STARTUP, Run, Scratch, binaries, issue, skipped};
+use premath_tests::{Length, NO_STARTUP, Run, Scratch, binaries, issue};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -536,12 +536,9 @@ fn a_kill_while_a_landing_is_undone_converges() {
 /// Returns whether namespaces work here.
 fn has_namespaces() -> bool {
     let ground = Ground::new(Scenario::Warm, "namespaces");
-    let explain = ["sandbox", "explain", "--sandbox", "namespaces"];
-    let explain = ground.scratch.premath(explain).end();
-    if explain.code != Some(0) {
-        skipped("kills in namespaces", explain.stderr.trim());
-    }
-    explain.code == Some(0)
+    ground
+        .scratch
+        .confines_by("namespaces", "kills in namespaces")
 }
 
 #[test]

@@ -219,14 +219,7 @@ fn image_with(scratch: &Scratch, installed: &Installed) -> Option<TestImage> {
 /// Returns the modes of confinement that work here.
 pub(crate) fn modes(what: &str) -> Vec<&'static str> {
     let scratch = Scratch::new(0);
-    let works = |mode: &&str| {
-        let explain = ["sandbox", "explain", "--sandbox", mode];
-        let works = scratch.premath(explain).end().code == Some(0);
-        if !works {
-            skipped(what, &format!("no {mode} here"));
-        }
-        works
-    };
+    let works = |mode: &&str| scratch.confines_by(mode, what);
     ["namespaces", "landlock"]
         .into_iter()
         .filter(works)

@@ -1,16 +1,11 @@
 //! The caches of build tools that the commands of steps find in their home.
 
-use premath_tests::{Scratch, issue, skipped};
+use premath_tests::{Scratch, issue};
 use std::fs;
 
 /// Returns whether a way of confining works here.
 fn works(scratch: &Scratch, mode: &str) -> bool {
-    let explain = scratch.premath(["sandbox", "explain", "--sandbox", mode]);
-    let ended = explain.end();
-    if ended.code != Some(0) {
-        skipped("caches of build tools", ended.stderr.trim());
-    }
-    ended.code == Some(0)
+    scratch.confines_by(mode, "caches of build tools")
 }
 
 /// The verification of one issue would install what the work of another left.

@@ -13,13 +13,7 @@ const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd
 /// Returns whether the namespaces work that the mode is made of.
 fn has_namespaces() -> bool {
     let scratch = Scratch::with_issues(0, &[]);
-    let ended = scratch
-        .premath(["sandbox", "explain", "--sandbox", "namespaces"])
-        .end();
-    if ended.code != Some(0) {
-        skipped("confinement by container", ended.stderr.trim());
-    }
-    ended.code == Some(0)
+    scratch.confines_by("namespaces", "confinement by container")
 }
 
 fn image() -> Option<TestImage> {

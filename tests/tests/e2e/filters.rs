@@ -102,13 +102,7 @@ fn prints(ended: &Ended, text: &str) {
 
 /// Returns whether a mode works here.
 fn works(scratch: &Scratch, mode: &str) -> bool {
-    let ended = scratch
-        .premath(["sandbox", "explain", "--sandbox", mode])
-        .end();
-    if ended.code != Some(0) {
-        skipped(&format!("filters by {mode}"), ended.stderr.trim());
-    }
-    ended.code == Some(0)
+    scratch.confines_by(mode, &format!("filters by {mode}"))
 }
 
 /// Returns whether Git LFS is installed, and installs it for the scratch's user.

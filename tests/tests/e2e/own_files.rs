@@ -2,7 +2,7 @@
 //! verifications are given.
 
 use crate::landing::TARGET;
-use premath_tests::{Scratch, issue, skipped};
+use premath_tests::{Scratch, issue};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -21,14 +21,7 @@ fn lane_with_secret(issues: usize) -> (Scratch, PathBuf) {
 
 fn works(mode: &str) -> bool {
     let scratch = Scratch::with_issues(1, &[]);
-    let ended = scratch
-        .worker(0, "w", "true", "true")
-        .args(["--sandbox", mode])
-        .end();
-    if ended.code != Some(0) {
-        skipped(&format!("confinement by {mode}"), ended.stderr.trim());
-    }
-    ended.code == Some(0)
+    scratch.confines_by(mode, &format!("confinement by {mode}"))
 }
 
 #[test]

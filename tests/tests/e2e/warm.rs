@@ -2,7 +2,7 @@
 //! they find, what they leave, and what passes only with it.
 
 use crate::landing::TARGET;
-use premath_tests::{Ended, Run, Scratch, binaries, issue, skipped};
+use premath_tests::{Ended, Run, Scratch, binaries, issue};
 use rustix::fs::{XattrFlags, setxattr};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -68,12 +68,7 @@ fn batch(scratch: &Scratch) -> Run {
 
 /// Returns whether namespaces work here.
 fn works(scratch: &Scratch) -> bool {
-    let explain = scratch.premath(["sandbox", "explain", "--sandbox", "namespaces"]);
-    let ended = explain.end();
-    if ended.code != Some(0) {
-        skipped("verifications with build state", ended.stderr.trim());
-    }
-    ended.code == Some(0)
+    scratch.confines_by("namespaces", "verifications with build state")
 }
 
 /// A repository whose build makes a library once, of a file that a step may
@@ -359,9 +354,7 @@ fn without_layers_every_verification_begins_with_nothing() {
     for (mode, settings) in [("landlock", ""), ("namespaces", "[verify]\nwarm = false\n")] {
         let scratch = prepared(1, &["a", "b", "c"]);
         fs::write(scratch.root.join("harness.toml"), settings).unwrap();
-        let explain = scratch.premath(["sandbox", "explain", "--sandbox", mode]);
-        if explain.end().code != Some(0) {
-            skipped("verifications without build state", mode);
+        if !scratch.confines_by(mode, "verifications without build state") {
             continue;
         }
         let network = ["--network-work", "open", "--network-verify", "open"];
