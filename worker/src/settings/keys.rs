@@ -246,7 +246,7 @@ keys! {
 keys! {
     /// The `[coordinator]` table.
     CoordinatorKeys {
-        /// Worktrees to use as lanes, relative to this file (`git worktree add ../lane-1`).
+        /// Worktrees to use as lanes, relative to the repository root (`git worktree add ../lane-1`).
         worktrees: Words = [r#"["../lane-1", "../lane-2"]"#];
         /// Workers are named <prefix>.1, <prefix>.2, … in sorted worktree order.
         worker_prefix: String = [r#""worker""#];
