@@ -165,6 +165,35 @@ fn what_landed_on_work_that_fails_its_check_lands_again_and_is_not_charged() {
 }
 
 #[test]
+fn time_in_which_the_check_of_other_work_is_waited_for_counts_once() {
+    let check = "[ $PREMATH_ISSUE_ID != a ] || { touch \"$HOME/checks-a\"; \
+                 until [ -e \"$HOME/go\" ]; do sleep 0.02; done; }\n\
+                 touch \"$HOME/checked-$PREMATH_ISSUE_ID\"; [ ! -e src/a.txt ]";
+    let scratch = Scratch::with_issues(2, &["a", "b"].map(issue));
+    let text = format!("[landing]\ncheck_cmd = '''\n{check}'''\n[verify]\nflaky_reruns = 0\n");
+    fs::write(scratch.root.join("harness.toml"), text).unwrap();
+    let work = format!(
+        "[ $PREMATH_ISSUE_ID = a ] || until [ -e \"$HOME/checks-a\" ]; do sleep 0.02; done\n{OWN}"
+    );
+    let running = scratch.landing_batch(&work, "true").start();
+    let is_there = || scratch.home().join("checked-b").exists().then_some(());
+    until(PATIENCE, is_there).expect("b is not checked");
+    // It waits for longer than it does anything else.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    fs::write(scratch.home().join("go"), "").unwrap();
+    running.wait().exits(1);
+    let steps = scratch.steps_of("b");
+    assert_eq!(steps.len(), 1, "{steps:#?}");
+    let at = |name: &str| {
+        let text = steps[0][name].as_str().unwrap();
+        text.parse::<jiff::Timestamp>().unwrap().as_millisecond()
+    };
+    let waited = steps[0]["waitedMs"].as_i64().unwrap();
+    let took = at("finishedAt") - at("startedAt");
+    assert!((2_000..=took).contains(&waited), "{waited} ms of {took} ms");
+}
+
+#[test]
 fn landings_that_a_death_left_unchecked_converge() {
     for at in [
         "target-advanced:2",

@@ -207,11 +207,20 @@ fn what_a_person_reverts_during_its_check_does_not_close() {
     await_file(&scratch, "checks");
     on_the_target(&scratch, "git revert --no-edit HEAD");
     assert_eq!(scratch.file_on(TARGET, "src/a.txt"), None);
+    // What they make of it themselves is theirs, and stays.
+    let own = "echo theirs > src/theirs.txt && git add -A && git commit -qm own";
+    on_the_target(&scratch, own);
     touch(&scratch, "go");
     batch.wait();
     scratch.landing_batch(OWN, "true").end().exits(0);
     assert_eq!(scratch.issue("a")["status"], "closed");
     assert_eq!(scratch.file_on(TARGET, "src/a.txt").as_deref(), Some("x\n"));
+    assert!(scratch.file_on(TARGET, "src/theirs.txt").is_some());
+    let said = scratch
+        .git_command(["log", "--format=%B", TARGET])
+        .end()
+        .exits(0);
+    assert!(!said.stdout.contains("failed the check"), "{}", said.stdout);
     not_charged(&scratch, "a");
 }
 

@@ -155,8 +155,8 @@ impl Landing {
         })
     }
 
-    /// Returns whether the target has a commit: another process, or a person, may take it
-    /// off.
+    /// Returns whether the target has the work of a commit: another process, or a person,
+    /// may take it off, or revert it.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Landing {
     pub fn has(&self, commit: &str) -> Result<bool, LandingError> {
         let git = self.open()?;
         let tip = self.tip_in(&git)?;
-        holds(&git, tip, commit).map_err(LandingError::git("look for landed work"))
+        undo::has_work(&git, tip, commit).map_err(LandingError::git("look for landed work"))
     }
 
     /// Returns whether a remote may lack what is on the target, as far as its last push or

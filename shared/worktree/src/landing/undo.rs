@@ -153,8 +153,8 @@ impl Landing {
         let before = landed.parent_id(0).map_err(LandingError::git(failed))?;
         for _ in 0..ROUNDS {
             let tip = self.tip_in(git)?;
-            // It may have been taken back with work below it.
-            if !holds(git, tip, commit).map_err(LandingError::git(failed))? {
+            // It may have been taken back with work below it, or by a person.
+            if !has_work(git, tip, commit).map_err(LandingError::git(failed))? {
                 return Ok(Undone::Reset);
             }
             // Without a check after the landing, other steps may have begun on it, and it
@@ -226,6 +226,12 @@ fn is_chain(git: &Repository, commits: &[String]) -> bool {
         let before = after.and_then(|after| after.parent_id(0));
         before.is_ok_and(|before| before.to_string() == pair[0])
     })
+}
+
+/// Returns whether a tip has the work of a landed commit: it holds it, and nothing reverts
+/// it.
+pub(super) fn has_work(git: &Repository, tip: Oid, landed: &str) -> Result<bool, git2::Error> {
+    Ok(holds(git, tip, landed)? && !is_reverted(git, tip, Oid::from_str(landed)?)?)
 }
 
 /// Returns whether the harness or a person reverted a landed commit between it and a
