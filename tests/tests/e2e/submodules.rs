@@ -2,7 +2,7 @@
 
 use crate::landing::TARGET;
 use premath_tests::{Ended, Run, Scratch, binaries, issue};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -168,6 +168,8 @@ fn a_submodule_at_another_commit_is_refused() {
             ended.stdout
         );
         assert_ne!(scratch.issue("a-moved")["status"], "closed", "{mode}");
+        let classes = &scratch.steps_of("a-moved")[0]["failureClasses"];
+        assert_eq!(classes, &json!(["work_unproven"]), "{mode}");
         let said = ended
             .stdout
             .contains("the submodule sub is at another commit");

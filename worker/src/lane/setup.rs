@@ -62,8 +62,8 @@ impl Lane {
     }
 }
 
-/// Returns the digest of what a setup rests on: its command, and what a commit has at
-/// the paths that it reads.
+/// Returns the digest of what a setup rests on: its command, what a commit has at the paths
+/// that it reads, and the commits of its submodules.
 fn setup_digest(setup: &Setup, tree: &Tree, commit: &str) -> Result<String, TreeError> {
     let mut inputs = Map::new();
     for input in &setup.inputs {
@@ -73,5 +73,6 @@ fn setup_digest(setup: &Setup, tree: &Tree, commit: &str) -> Result<String, Tree
     Ok(canonical::digest(&json!({
         "command": setup.command,
         "inputs": Value::Object(inputs),
+        "submodules": tree.submodules_of(commit)?,
     })))
 }

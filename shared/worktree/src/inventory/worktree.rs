@@ -7,9 +7,9 @@ use crate::tree::Tree;
 use git2::Oid;
 use premath_kernel::policy::inventory::{CutStep, Head, LaneLockState, Loss, Worktree};
 use premath_kernel::record::session::SessionState;
+use premath_memory::cause::chain;
 use premath_memory::roots::LaneState;
 use premath_memory::{LockState, lane_lock, projection};
-use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -189,15 +189,7 @@ impl Inventory {
                 });
             }
             Ok(_) => {}
-            Err(error) => {
-                let mut text = error.to_string();
-                let mut cause = error.source();
-                while let Some(error) = cause {
-                    text = format!("{text}: {error}");
-                    cause = error.source();
-                }
-                found.session_fault = Some(text);
-            }
+            Err(error) => found.session_fault = Some(chain(&error)),
         }
     }
 }

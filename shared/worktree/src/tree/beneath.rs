@@ -93,7 +93,10 @@ impl Beneath {
         let name = names.pop().ok_or(io::ErrorKind::InvalidInput)?;
         if let Some(above) = path.parent().filter(|_| names.len() > 1) {
             match open_folder_beneath(self.root.as_fd(), above) {
-                Ok(folder) => return Ok(Way::Open(Folder::Below(folder), name)),
+                Ok(folder) => {
+                    open_up_for(&folder, walk)?;
+                    return Ok(Way::Open(Folder::Below(folder), name));
+                }
                 Err(Errno::NOENT) if walk != Walk::Make => return Ok(Way::Missing),
                 // One by one, to do what the walk may do on the way.
                 Err(_) => {}
@@ -354,6 +357,7 @@ impl Beneath {
     /// way; returns whether it lacked any. A file with other names may lie outside, too,
     /// and stays as it is.
     pub(super) fn open_up(&self, path: &Path) -> io::Result<bool> {
+        let was_shut = self.look(path).is_err();
         let Way::Open(folder, name) = self.walk(path, Walk::Reach)? else {
             return Ok(false);
         };
@@ -363,13 +367,12 @@ impl Beneath {
         let after = match kind(&stat) {
             FileType::Directory => before | Mode::RWXU,
             FileType::RegularFile if stat.st_nlink == 1 => before | Mode::RUSR | Mode::WUSR,
-            _ => return Ok(false),
+            _ => before,
         };
-        if before == after {
-            return Ok(false);
+        if before != after {
+            change_mode(found.as_fd(), after)?;
         }
-        change_mode(found.as_fd(), after)?;
-        Ok(true)
+        Ok(was_shut || before != after)
     }
 
     /// Removes what is at a path where it is a link.
@@ -395,6 +398,26 @@ pub(super) fn path(bytes: &[u8]) -> &Path {
 }
 
 fn enter(folder: BorrowedFd<'_>, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
+    let opened = enter_as_it_is(folder, name, walk)?;
+    open_up_for(&opened, walk)?;
+    Ok(opened)
+}
+
+/// Gives the owner of an open folder all rights to it, where the walk may do that: one that
+/// can be listed may have no right to what is in it.
+fn open_up_for(folder: &OwnedFd, walk: Walk) -> Result<(), Errno> {
+    if walk == Walk::Look {
+        return Ok(());
+    }
+    let before = Mode::from_raw_mode(fstat(folder)?.st_mode);
+    let after = before | Mode::RWXU;
+    match before == after {
+        true => Ok(()),
+        false => change_mode(folder.as_fd(), after),
+    }
+}
+
+fn enter_as_it_is(folder: BorrowedFd<'_>, name: &OsStr, walk: Walk) -> Result<OwnedFd, Errno> {
     match openat(folder, name, FOLDER, Mode::empty()) {
         Err(Errno::ACCESS) if walk != Walk::Look => {
             open_up(folder, name)?;

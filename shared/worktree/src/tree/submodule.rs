@@ -9,6 +9,7 @@ use crate::entry_lookup::EntryLookup;
 use crate::mode::mode_of;
 use git2::FileMode;
 use rustix::fs::{CWD, Mode, openat};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,33 @@ impl Tree {
             }
         }
         Ok(None)
+    }
+}
+
+impl Tree {
+    /// Returns the commits of the submodules that a commit has, by the paths that its
+    /// `.gitmodules` names.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError`].
+    pub fn submodules_of(&self, commit: &str) -> Result<BTreeMap<String, String>, TreeError> {
+        let commit = self.find_commit(commit)?;
+        let tree = commit.tree().map_err(self.failed("read the tree"))?;
+        let lookup = EntryLookup::new(&self.repository, &tree);
+        let file = lookup.get(b".gitmodules");
+        let blob = file.and_then(|file| self.repository.find_blob(file.id()).ok());
+        let text = blob.map(|blob| String::from_utf8_lossy(blob.content()).into_owned());
+        let text = text.unwrap_or_default();
+        let named = text.lines().filter_map(|line| {
+            let (key, path) = line.split_once('=')?;
+            (key.trim() == "path").then(|| path.trim().trim_matches('"'))
+        });
+        let at = |path: &str| {
+            let entry = lookup.get(path.as_bytes())?;
+            Some((path.to_owned(), entry.id().to_string()))
+        };
+        Ok(named.filter_map(at).collect())
     }
 }
 

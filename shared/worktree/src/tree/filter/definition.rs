@@ -121,7 +121,8 @@ impl FilterDefinitions {
         texts.push((local_file.display().to_string(), local.clone()));
         let mut named: BTreeSet<String> = texts.iter().flat_map(|(_, of)| filters(of)).collect();
         texts.push((global_file.display().to_string(), global.clone()));
-        must_have_no_quotes(&texts)?;
+        let line_ends = config.get_string("core.autocrlf").unwrap_or_default();
+        must_have_no_quotes(&texts, !matches!(&*line_ends, "" | "false"))?;
         let converts = texts.iter().any(|(_, text)| has_conversion(text));
         let configured = configured(&config).map_err(of_git)?;
         if let Some(filter) = named.iter().find(|name| !configured.contains_key(*name)) {
@@ -313,7 +314,7 @@ fn has_conversion(text: &[u8]) -> bool {
 
 /// Refuses files of attributes in which a pattern in quotes decides how files are
 /// changed: libgit2 does not read such a pattern, and would leave the files as they are.
-fn must_have_no_quotes(texts: &[(String, Vec<u8>)]) -> Result<(), FilterError> {
+fn must_have_no_quotes(texts: &[(String, Vec<u8>)], converts_all: bool) -> Result<(), FilterError> {
     let texts = || {
         let texts = texts.iter();
         texts.map(|(file, text)| (file, String::from_utf8_lossy(text)))
@@ -323,15 +324,25 @@ fn must_have_no_quotes(texts: &[(String, Vec<u8>)]) -> Result<(), FilterError> {
         let macros = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix(MACRO));
-        let macros = macros.filter_map(|rest| rest.split_whitespace().next());
-        converting.extend(macros.map(str::to_owned));
+        for words in macros.map(|rest| rest.split_whitespace().collect::<Vec<_>>()) {
+            if let [name, values @ ..] = &words[..]
+                && values
+                    .iter()
+                    .any(|value| converting.contains(name_of(value)))
+            {
+                converting.insert((*name).to_owned());
+            }
+        }
     }
+    // To unset an attribute changes nothing where no other line sets one.
+    let sets = |word: &str| !is_unsetting(word) && converting.contains(name_of(word));
+    let has_any = converts_all || texts().any(|(_, text)| values(&text).any(sets));
     for (file, text) in texts() {
         for (line, attributes) in (1..).zip(text.lines().map(behind_quotes)) {
-            let mut names = attributes.unwrap_or_default().split_whitespace();
-            let found = names.find_map(|word| {
-                let name = word.trim_start_matches(['-', '!']).split('=').next()?;
-                converting.get(name)
+            let mut words = attributes.unwrap_or_default().split_whitespace();
+            let found = words.find_map(|word| {
+                let counts = has_any || !is_unsetting(word);
+                converting.get(name_of(word)).filter(|_| counts)
             });
             if let Some(attribute) = found {
                 return Err(FilterError::Quoted {
@@ -343,6 +354,17 @@ fn must_have_no_quotes(texts: &[(String, Vec<u8>)]) -> Result<(), FilterError> {
         }
     }
     Ok(())
+}
+
+/// Returns the name of an attribute that a word sets or unsets.
+fn name_of(word: &str) -> &str {
+    let name = word.trim_start_matches(['-', '!']);
+    name.split_once('=').map_or(name, |(name, _)| name)
+}
+
+/// Returns whether a word unsets a conversion.
+fn is_unsetting(word: &str) -> bool {
+    word.starts_with(['-', '!']) || word == "binary"
 }
 
 /// Returns what follows a pattern in quotes; `None` where the line has none.

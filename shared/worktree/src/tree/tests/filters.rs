@@ -174,7 +174,9 @@ fn a_pattern_in_quotes_that_converts_is_refused() {
     configure(&lane, "clean", "x");
     for (text, place) in [
         ("\"my secrets/*.key\" filter=rot\n", Some(":1: ")),
-        ("# \"\n \"a\\\"b\" -text\n", Some(":2: ")),
+        ("*.txt text\n \"a\\\"b\" -text\n", Some(":2: ")),
+        ("# \"\n\"a b\" binary\n\"c d\" -text\n", None),
+        ("[attr]made linguist-generated -diff\n\"a b\" made\n", None),
         ("[attr]big filter=rot\n\"a b\" big\n", Some(":2: ")),
         ("\"a b\" linguist-generated\n\"filter\" -diff\n", None),
         ("my[[:space:]]secrets/*.key filter=rot\n", None),

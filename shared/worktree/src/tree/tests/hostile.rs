@@ -438,11 +438,19 @@ fn unreadable_and_unremovable_files_are_taken_back() {
     let mode = |path: &str, mode| {
         fs::set_permissions(lane.at(path), fs::Permissions::from_mode(mode)).unwrap();
     };
+    // It can be listed, and nothing in it can be reached.
+    lane.write("listed/new", "new");
+    mode("listed", 0o600);
     mode("d/y", 0o000);
     mode("a.txt", 0o000);
     mode("locked/in", 0o000);
     mode("d", 0o555);
-    lane.left();
+    let left = lane.left();
+    let (branch, _) = left.split_once(", ").unwrap_or((&left, ""));
+    let kept = lane.kept(branch);
+    for name in ["listed/new", "locked/in/b.txt", "d/y"] {
+        assert!(kept.iter().any(|kept| kept == name), "{name}: {left}");
+    }
     assert!(!lane.at("locked").exists());
 }
 
