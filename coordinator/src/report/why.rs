@@ -29,12 +29,13 @@ pub(super) fn why(report: &StepReport, judged: Option<&JudgedTurn>) -> Vec<Strin
 /// What failed, in a line.
 fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     // What a command printed before it was ended does not say why.
-    match report.ending {
-        StepEnding::Cancelled => return "an operator cancelled the attempt".to_owned(),
-        StepEnding::Interrupted => {
-            return "the batch was interrupted during the attempt".to_owned();
-        }
-        _ => {}
+    if report.ending == StepEnding::Cancelled {
+        let stays = FailureClass::LandingNotTakenBack;
+        let mut classes = report.failure_classes.iter();
+        let is_there = classes.any(|class| class == stays.as_str());
+        let rest = is_there.then(|| format!("; {stays}: {}", stays.meaning()));
+        let rest = rest.unwrap_or_default();
+        return format!("an operator cancelled the attempt{rest}");
     }
     if let Some((said, _)) = &report.said {
         return said.clone();
@@ -42,6 +43,7 @@ fn reason(report: &StepReport, judged: Option<&JudgedTurn>) -> String {
     let Some(class) = report.failure_classes.first() else {
         return match &report.ending {
             StepEnding::NotBegun => "the attempt did not start".to_owned(),
+            StepEnding::Interrupted => "the batch was interrupted during the attempt".to_owned(),
             _ => format!("the attempt ended as {}", report.result_class),
         };
     };

@@ -26,7 +26,7 @@ pub(crate) struct Attempt {
     pub(crate) worker_id: Option<WorkerName>,
     /// The agent's name, where one is known to work.
     pub(crate) agent: Option<String>,
-    /// The worktree that it works in; `None` where it does not run.
+    /// The worktree that it works in, or was cut in; `None` where it is over.
     pub(crate) worktree: Option<PathBuf>,
     /// Its row, where it is over.
     pub(crate) row: Option<StepRow>,
@@ -40,19 +40,19 @@ impl Attempt {
     /// [`CliError`], also where there is no such attempt.
     pub(crate) fn find(name: &str, roots: &MemoryRoots) -> Result<Self, CliError> {
         let batches = LiveFolder::of(roots).read()?;
-        let running = batches.iter().filter(|batch| is_running(batch));
-        let lanes: Vec<&LiveLane> = running.flat_map(|batch| &batch.lanes).collect();
-        let working = || {
-            lanes
-                .iter()
-                .filter_map(|lane| Some((*lane, lane.step.as_ref()?)))
-        };
-        let of_issue = working().find(|(_, step)| *step.issue_id == *name);
-        let of_lane = || working().find(|(lane, _)| is_lane(lane, name));
-        if let Some((lane, step)) = of_issue.or_else(of_lane) {
+        if let Some((lane, step)) = working(&batches, true, name) {
             return Ok(Self::running(lane, step));
         }
-        if let Some(row) = last_step(&roots.trajectory, name)? {
+        let last = last_step(&roots.trajectory, name)?;
+        // One whose harness died has no row before the next batch.
+        if let Some((lane, step)) = working(&batches, false, name)
+            && last
+                .as_ref()
+                .is_none_or(|row| row.generation < Some(step.generation))
+        {
+            return Ok(Self::running(lane, step));
+        }
+        if let Some(row) = last {
             return Ok(Self::ended(row));
         }
         match last_of_lane(&batches, name) {
@@ -112,6 +112,24 @@ impl Attempt {
             steps.any(|step| step.step_id == self.step_id)
         }))
     }
+}
+
+/// Returns the attempt of an issue, or of a lane, in the batches that run or in those that
+/// died.
+fn working<'a>(
+    batches: &'a [LiveBatch],
+    runs: bool,
+    name: &str,
+) -> Option<(&'a LiveLane, &'a LiveStep)> {
+    let batches = batches.iter();
+    let batches = batches.filter(|batch| batch.ended_at.is_none() && is_running(batch) == runs);
+    let lanes = batches.flat_map(|batch| &batch.lanes);
+    let working: Vec<_> = lanes
+        .filter_map(|lane| Some((lane, lane.step.as_ref()?)))
+        .collect();
+    let of_issue = working.iter().find(|(_, step)| *step.issue_id == *name);
+    let of_lane = || working.iter().find(|(lane, _)| is_lane(lane, name));
+    of_issue.or_else(of_lane).copied()
 }
 
 /// Returns whether a lane has a name: its worker's, or that of its folder.

@@ -9,7 +9,7 @@ use harness_worker::settings::{LoopFlags, Settings};
 use premath_kernel::json::plain::plain;
 use premath_kernel::policy::landing::DEFAULT_TARGET;
 use premath_kernel::record::audit::WitnessRef;
-use premath_kernel::record::salvage::branches;
+use premath_kernel::record::salvage::{branches, folders, is_elsewhere};
 use premath_kernel::record::trailers::LandingTrailers;
 use premath_kernel::record::trajectory::StepRow;
 use premath_memory::roots::MemoryRoots;
@@ -181,7 +181,12 @@ fn unchanged(close: &Value) -> Compare {
 /// Returns the error of an attempt that left no branch.
 fn nothing(row: &StepRow) -> WorkError {
     let step_id = row.step_id.clone();
-    match &row.salvage {
+    let kept = row.salvage.as_deref().unwrap_or_default();
+    if is_elsewhere(kept) {
+        let detail = format!("its work is in another repository: {}", plain(kept));
+        return WorkError::Gone { step_id, detail };
+    }
+    match folders(kept).find(|folder| !folder.is_empty()) {
         Some(folder) => WorkError::Aside {
             step_id,
             folder: plain(folder).into_owned(),

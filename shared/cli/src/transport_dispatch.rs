@@ -16,6 +16,7 @@ use premath_kernel::authority::transport::{
 };
 use premath_kernel::failure::FailureClass;
 use premath_kernel::issue::lease::LeaseProjection;
+use premath_memory::cause::chain;
 use premath_memory::dispatch::{dispatch, row_of};
 use premath_memory::{ChangeError, IssueMemory, IssueRow, clock};
 use schemars::JsonSchema;
@@ -91,13 +92,10 @@ struct Rejection {
 
 impl Rejection {
     fn of(class: FailureClass, error: &dyn std::error::Error) -> Self {
-        let mut diagnostic = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            diagnostic = format!("{diagnostic}: {error}");
-            cause = error.source();
+        Self {
+            class,
+            diagnostic: chain(error),
         }
-        Self { class, diagnostic }
     }
 }
 

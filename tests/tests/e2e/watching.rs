@@ -69,6 +69,27 @@ fn the_output_of_an_attempt_is_shown_by_issue_and_by_lane_and_is_escaped() {
     release(&scratch, batch);
 }
 
+/// Its row is written by the next batch.
+#[test]
+fn an_attempt_whose_harness_died_is_shown() {
+    let (scratch, batch) = held();
+    batch.signal(Signal::KILL);
+    batch.wait();
+    scratch.no_process_left();
+    for name in ["a", "worker.1"] {
+        let logs = answer(&scratch, &["logs", name]);
+        assert_eq!(logs["running"], false, "{logs}");
+        assert!(logs["lines"].to_string().contains("begun"), "{logs}");
+        let diff = answer(&scratch, &["diff", name]).to_string();
+        assert!(diff.contains("src/part.txt"), "{diff}");
+    }
+    scratch
+        .premath(["logs", "b"])
+        .end()
+        .exits(1)
+        .says("has no attempt yet");
+}
+
 #[test]
 fn a_followed_attempt_is_printed_over_its_commands_until_it_ends() {
     let (scratch, batch) = held();

@@ -8,6 +8,8 @@ use crate::record::turn_context::TurnContext;
 use crate::turn::{ParsedInput, join_check};
 use serde_json::Value;
 
+/// How many fields of a right to close a turn of an earlier version decides.
+const SAID_BEFORE: usize = 6;
 /// The fields of a verdict that the witness of a turn repeats.
 const VERDICT: [&str; 5] = [
     "joinClosed",
@@ -336,19 +338,26 @@ impl<'a> Audit<'a> {
             ("change", "close".into()),
             ("issueId", issue.into()),
             ("stepId", row.step_id.as_str().into()),
-            ("sessionId", step["sessionId"].clone()),
-            ("leaseId", step["leaseId"].clone()),
-            ("leaseOwner", step["owner"].clone()),
-            ("leaseGeneration", step["generation"].clone()),
             ("callSpecDigest", digests["callSpecDigest"].clone()),
             ("joinSetDigest", digests["joinSetDigest"].clone()),
             (
                 "mutationPolicyDigest",
                 trimmed(&turn["input"]["evidence"]["callSpec"]["mutationPolicyDigest"]),
             ),
+            // A turn of an earlier version has none of these.
+            ("sessionId", step["sessionId"].clone()),
+            ("leaseId", step["leaseId"].clone()),
+            ("leaseOwner", step["owner"].clone()),
+            ("leaseGeneration", step["generation"].clone()),
             ("verificationCallId", trimmed(&turn["verificationCallId"])),
             ("instructionRef", turn["instructionRef"].clone()),
-        ] {
+        ]
+        .into_iter()
+        .take(if step.is_null() {
+            SAID_BEFORE
+        } else {
+            usize::MAX
+        }) {
             if right[name] != expected {
                 self.contradiction(
                     Code::MutationDisagrees,
