@@ -206,7 +206,7 @@ classes! {
     BudgetExceeded = "budget_exceeded", "HARNESS-RUNTIME 3.2", "The budget of tokens, money or time is used up.";
     WorkFailed = "work_failed", "contracts 7", "The work command ended with an error of its own.";
     CheckFailed = "check_failed", "contracts 7", "The verification did not pass.";
-    WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "The step's result differs from what was verified, or does not descend from its start.";
+    WorkUnproven = "work_unproven", "HARNESS-RUNTIME 3.2", "A commit of the result would differ from what the step left: a submodule moved, a repository is nested, a rule hides a tracked file, or files changed after the work.";
     WorkUnfit = "work_unfit", "HARNESS-RUNTIME 3.2", "The work holds what no commit takes: a link that leads elsewhere, a name that git refuses, a folder that is too deep, or a repository.";
     WorkProtectedPath = "work_protected_path", "HARNESS-RUNTIME 3.2", "The work changed files that the settings protect.";
     WorkNoChange = "work_no_change", "HARNESS-RUNTIME 3.2", "The work changed nothing, and neither a label of the issue nor the settings allow that.";

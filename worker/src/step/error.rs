@@ -31,7 +31,7 @@ pub(super) enum StepError {
     Change(#[from] ChangeError),
     #[error("no agent uses the provider `{0}`")]
     ProviderMissing(String),
-    #[error("verification failed: {0}")]
+    #[error("the result cannot be verified: {0}")]
     Unproven(String),
     #[error(transparent)]
     Landing(#[from] LandingError),

@@ -53,7 +53,6 @@ impl Lane {
             verified_witness_ref: pass.call.witness_ref.clone(),
             verified: witness::tree(&pass.state),
             own_tree: own.tree.clone(),
-            own_tree_verified: false,
         });
         let folder = &self.batch.settings.roots.witnesses;
         let written = witness::write(folder, &step_id, SHARED_ROUND, &document)?;

@@ -232,10 +232,8 @@ pub struct SharedFacts {
     pub verified_witness_ref: String,
     /// The worktree that passed: the last of those that were verified as one.
     pub verified: TreeFacts,
-    /// The tree that the work itself landed as.
+    /// The tree that the work itself landed as; it was not verified by itself.
     pub own_tree: String,
-    /// Whether that tree was verified by itself: it was not.
-    pub own_tree_verified: bool,
 }
 
 impl From<SharedFacts> for SharedWitness {
