@@ -26,7 +26,7 @@ use premath_memory::upkeep::{Amiss, file_times};
 use premath_memory::{clock, trust};
 use premath_platform::machine::{Memory, free_disk, network_kind};
 use premath_worktree::governing::survey;
-use premath_worktree::landing::Landing;
+use premath_worktree::landing::{Landing, LandingError};
 use premath_worktree::setup::{self, PushRemote};
 use std::path::Path;
 
@@ -162,7 +162,11 @@ fn later_fault(settings: &Settings) -> Option<SettingsFault> {
         return fault(error);
     }
     let repository = settings.roots.repository.clone();
-    let error = Landing::look(settings.landing.clone(), repository).err()?;
+    let error = match Landing::look(settings.landing.clone(), repository) {
+        // Another check says that there is no commit.
+        Ok(()) | Err(LandingError::Unborn { .. }) => return None,
+        Err(error) => error,
+    };
     Some(SettingsFault {
         check: &health::LANDING_TARGET_UNUSABLE,
         hint: error.hint(),
